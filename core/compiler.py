@@ -1,0 +1,149 @@
+"""Request → Program: the whole flow in one screen.
+
+    kernel ─ leaves ─▶ places ─ build ─▶ nest ─ options ─▶ nest ─ lower ─▶ raw graph ─ simplify ─ legalize ─ narrow ─▶ machine graph
+    ─ order ─▶ listing ─ render ─▶ text
+
+Why this order: `simplify` first, so that legalization sees folded constants; `legalize` before `narrow`, since what it adds may still be
+index arithmetic; `narrow` last on the graph, because only then no rule needs exact indices any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from core.errors import LimitExceeded
+from core.ir.op import Op
+from core.ir.size_text import expression_text
+from core.ir.value import Value
+from core.kernel.leaves import Leaves
+from core.kernel.places import check_places, touched_sizes
+from core.limits import Limits
+from core.linear.assemble import arguments_of, estimates, kernel_name, work_items
+from core.linear.listing import Listing
+from core.linear.order import linearize
+from core.linear.prove import prove
+from core.linear.verify import verify
+from core.lower.lower import Lowered, lower
+from core.lower.memory import params_of
+from core.passes.narrow import narrow
+from core.passes.simplify import simplify
+from core.program import Program
+from core.request import Request, program_key
+from core.schedule.apply import scheduled
+from core.schedule.build import build_nest
+from core.schedule.nest import Nest
+from core.targets import TARGETS
+from core.version import COMPILER
+
+Watch = Callable[[str, object], None]
+
+
+def _unwatched(stage: str, value: object) -> None:
+    """Nobody looks."""
+
+
+def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch = _unwatched) -> Program:
+    """The program of a request. Raises the errors of `core.errors`; the same request gives the same bytes in every process.
+
+    watch: told each stage's name and its value as soon as it is there.
+    """
+    limits = limits or Limits()
+    kernel, device, target = request.kernel, request.device, TARGETS[request.device.target]
+    leaves = Leaves(kernel)
+    check_places(kernel, leaves, request.rows)
+    sizes = touched_sizes(kernel, leaves)
+    watch("leaves", leaves)
+    nest = build_nest(kernel, leaves, limits.sites)
+    watch("build", nest)
+    options = request.schedule if isinstance(request.schedule, tuple) else ()
+    nest = scheduled(nest, options, device, limits)
+    watch("schedule", nest)
+    lowered = lower(nest, device, called=target.called, micro_op_limit=limits.micro_ops)
+    watch("lower", lowered)
+    proofs = prove(lowered.root, sizes, lowered.guard, lowered.provenance)
+    watch("prove", proofs)
+    listing = _machine(request, nest, lowered, limits, watch)
+    source = target.render(listing, device)
+    if len(source) > limits.source_chars:
+        raise LimitExceeded("/ast", limit="source_chars", needed=len(source), allowed=limits.source_chars)
+    watch("render", source)
+    flops, moved = estimates(kernel, leaves, sizes, listing, work_items(lowered.global_size, lowered.local_size))
+    program = Program(
+        key=program_key(request),
+        ast_hash=request.ast_hash,
+        name=listing.name,
+        target=device.target,
+        device=device.to_json(),
+        optimize=request.schedule if isinstance(request.schedule, str) else [o.to_json() for o in request.schedule],
+        annotate=request.annotate,
+        source=source,
+        global_size=_sizes(lowered.global_size),
+        local_size=_sizes(lowered.local_size),
+        arguments=arguments_of(kernel, sizes, listing),
+        shared_bytes=sum(v.dtype.itemsize * int(v.arg[1]) for v in listing.body if v.op is Op.SHARED),  # type: ignore[index]
+        applied=[o.to_json() for o in nest.applied],
+        flops=size_json(flops),
+        memory_bytes=size_json(moved),
+        proofs=proofs.to_json(),
+        compiler=COMPILER,
+    )
+    watch("program", program)
+    return program
+
+
+def _machine(request: Request, nest: Nest, lowered: Lowered, limits: Limits, watch: Watch) -> Listing:
+    """The raw graph as a listing of what the target has, verified."""
+    device, target = request.device, TARGETS[request.device.target]
+    root, simpler = simplify(lowered.root, fast_math=device.fast_math)
+    watch("simplify", root)
+    legal: dict[Value, Value] = {}
+    root = target.legalize(root, device, legal.__setitem__)
+    watch("legalize", root)
+    root, narrower = narrow(root, index64=target.index64)
+    watch("narrow", root)
+    guard = None
+    if lowered.guard.op is not Op.CONST:
+        guard = narrow_condition(lowered.guard, index64=target.index64)
+    body = linearize(root, guard)
+    provenance = followed(lowered.provenance, (simpler, legal, narrower)) if request.annotate else {}
+    params = params_of(nest, device.alignment)
+    variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)
+    local = lowered.local_size
+    fixed = None if local is None or any(s.op is not Op.CONST for s in local) else tuple(int(s.arg) for s in local)  # type: ignore[call-overload]
+    listing = Listing(kernel_name(nest), tuple(params.values()), variables, body, fixed, provenance)  # type: ignore[arg-type]
+    watch("order", listing)
+    verify(listing)
+    return listing
+
+
+def narrow_condition(condition: Value, *, index64: bool) -> Value:
+    """A launch guard as a machine condition."""
+    from core.ir.value import make, sink
+    from core.dtypes import BOOL
+
+    carrier = make(Op.AND, BOOL, (condition, condition))
+    root, _ = narrow(sink((carrier,)), index64=index64)
+    return root.src[0].src[0]
+
+
+def followed(provenance: Mapping[Value, tuple[int, ...]], steps: Iterable[Mapping[Value, Value]]) -> dict[Value, tuple[int, ...]]:
+    """Provenance carried along each pass's map of what became of a value."""
+    current = dict(provenance)
+    for step in steps:
+        moved: dict[Value, tuple[int, ...]] = {}
+        for value, rows in current.items():
+            to = step.get(value, value)
+            moved[to] = tuple(sorted({*moved.get(to, ()), *rows}))
+        current = moved
+    return current
+
+
+def size_json(size: Value) -> int | str:
+    """A size as the wire has it: an integer, or an expression of the declared variables."""
+    return int(size.arg) if size.op is Op.CONST else expression_text(size)  # type: ignore[call-overload]
+
+
+def _sizes(sizes: tuple[Value, Value, Value] | None) -> list[int | str] | None:
+    return None if sizes is None else [size_json(s) for s in sizes]
+
+

@@ -1,0 +1,82 @@
+"""What is known of an index value's range: bounds (kept on each Value), residues, and the exact maximum over symbolic extents."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from core.ir.op import Op
+from core.ir.value import Value
+
+
+def residue(x: Value) -> tuple[int, int]:
+    """(g, r): every value of x is r modulo g; g = 0 for a constant, which r then is. Computed once per value."""
+    if x.residue is None:
+        x.residue = _residue(x)
+    return x.residue
+
+
+def _residue(x: Value) -> tuple[int, int]:
+    match x.op:
+        case Op.CONST:
+            return 0, int(x.arg)  # type: ignore[call-overload]
+        case Op.SUM:
+            constant_part, coefficients = x.arg  # type: ignore[misc]
+            g, r = 0, int(constant_part)
+            for c, t in zip(coefficients, x.src, strict=True):
+                tg, tr = residue(t)
+                g, r = gcd(g, c * tg), r + c * tr
+            return _normal(g, r)
+        case Op.PRODUCT:
+            g, r = residue(x.src[0])
+            for t in x.src[1:]:
+                tg, tr = residue(t)
+                g, r = gcd(gcd(g * tg, g * tr), tg * r), r * tr
+            return _normal(g, r)
+        case Op.DIV if x.src[1].op is Op.CONST:
+            c = int(x.src[1].arg)  # type: ignore[call-overload]
+            g, r = residue(x.src[0])
+            return _normal(g // c, r // c) if g % c == 0 and r % c == 0 else (1, 0)
+        case Op.MOD if x.src[1].op is Op.CONST:
+            c = int(x.src[1].arg)  # type: ignore[call-overload]
+            g, r = residue(x.src[0])
+            return _normal(gcd(g, c), r)
+        case _:
+            return 1, 0
+
+
+def _normal(g: int, r: int) -> tuple[int, int]:
+    return (g, r % g) if g else (0, r)
+
+
+def is_multiple(x: Value, n: int) -> bool:
+    """Whether every value of x is a multiple of n, as far as residues show."""
+    g, r = residue(x)
+    return g % n == 0 and r % n == 0
+
+
+def upper(x: Value) -> int:
+    """An upper bound of x that knows an axis to stay below its symbolic extent: of r - n with r < n it is -1, not the interval's."""
+    return _extreme(x, 1)
+
+
+def lower(x: Value) -> int:
+    """The lower counterpart of `upper`."""
+    return -_extreme(x, -1)
+
+
+def _extreme(x: Value, sign: int) -> int:
+    from core.index.linear import build, split, subtract, number, scale
+
+    plain: int = x.hi if sign > 0 else -x.lo  # type: ignore[operator,assignment]
+    current = scale(x, sign)
+    for _ in range(8):  # axes whose extent names no further such axis: one round each
+        constant_part, coefficients, terms = split(current)
+        axis = next((t for t in terms if t.op in (Op.AXIS, Op.RANGE, Op.SPECIAL) and t.src and t.src[0].op is not Op.CONST and t.src[0].free), None)
+        if axis is None:
+            break
+        pairs = dict(zip(terms, coefficients, strict=True))
+        c = pairs.pop(axis)
+        rest = build(constant_part, pairs)
+        current = rest if c < 0 else subtract(rest, scale(subtract(number(1), axis.src[0]), c))
+        plain = min(plain, current.hi)  # type: ignore[type-var,assignment]
+    return plain

@@ -1,0 +1,151 @@
+"""What an index value is where a condition holds: narrower bounds, and what simplifies under them (rule A3).
+
+Results are used only where the condition holds. A comparison bounds an atom (x < 5), or a sum (4i + j < 7), which then narrows wherever
+that sum stands in another value; each also bounds every term of its sum, given the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.dtypes import INDEX
+from core.index.linear import build, number, split
+from core.index.substitute import Rebuild
+from core.ir.op import Op
+from core.ir.value import Value, make
+
+ROUNDS = 3  # of carrying bounds from sums to their terms and back; more has not changed a kernel seen so far
+
+
+class Given:
+    """Assumptions, and what follows. `impossible`: they contradict each other, nothing lies where they hold."""
+
+    def __init__(self, conditions: Iterable[Value]) -> None:
+        self.conditions = tuple(conditions)
+        self.impossible = False
+        self._limits: dict[Value, tuple[int, int]] = {}
+        self._sums: list[tuple[Value, int]] = []
+        for c in self.conditions:
+            if c.op is Op.LESS:
+                self._sums.append((c.src[0], int(c.arg) - 1))  # type: ignore[call-overload]
+            elif c.op is Op.CONST and not c.arg:
+                self.impossible = True
+        for _ in range(ROUNDS):
+            if not any([self._carry(x, most) for x, most in self._sums]):
+                break
+        self._narrow: dict[Value, Value] = {}
+        self._multi: list[tuple[dict[Value, int], Value]] = []
+        if not self.impossible:
+            self._prepare()
+        self._memo = Rebuild(self._replaced)
+
+    def _range(self, x: Value) -> tuple[int, int]:
+        return self._limits.get(x) or (x.lo, x.hi)  # type: ignore[return-value]
+
+    def _carry(self, x: Value, most: int) -> bool:
+        """From Σ c·t <= most: each c·t is at most what the least of the others leaves."""
+        _, coefficients, terms = split(x)
+        ranges = [self._range(t) for t in terms]
+        least = [c * (r[0] if c > 0 else r[1]) for c, r in zip(coefficients, ranges, strict=True)]
+        floor = sum(least)
+        if floor > most:
+            self.impossible = True
+            return False
+        changed = False
+        for c, t, (low, high), own in zip(coefficients, terms, ranges, least, strict=True):
+            room = most - (floor - own)
+            if c > 0 and room // c < high:
+                high, changed = room // c, True
+            elif c < 0 and -(room // -c) > low:
+                low, changed = -(room // -c), True
+            else:
+                continue
+            if low > high:
+                self.impossible = True
+                return False
+            self._limits[t] = (low, high)
+        return changed
+
+    def _prepare(self) -> None:
+        for t, (low, high) in self._limits.items():
+            self._narrow[t] = narrowed(t, low, high)
+        for x, most in self._sums:
+            if x.op is Op.SUM and len(x.src) > 1:
+                _, coefficients, terms = split(x)
+                known = self._interval(x)
+                low, high = known[0], min(known[1], most)
+                for y, other in self._sums:
+                    if y.op is Op.SUM and y.src == x.src and y.arg == (0, tuple(-c for c in coefficients)):
+                        low = max(low, -other)
+                if low > high:
+                    self.impossible = True
+                    return
+                self._multi.append((dict(zip(terms, coefficients, strict=True)), narrowed(x, low, high)))
+
+    def _interval(self, x: Value) -> tuple[int, int]:
+        part, coefficients, terms = split(x)
+        low = high = part
+        for c, t in zip(coefficients, terms, strict=True):
+            a, b = self._range(t)
+            low, high = low + min(c * a, c * b), high + max(c * a, c * b)
+        return low, high
+
+    def _replaced(self, x: Value) -> Value | None:
+        found = self._narrow.get(x)
+        if found is not None:
+            return found
+        if x.op is not Op.SUM or not self._multi:
+            return None
+        part, coefficients, terms = split(x)
+        pairs = dict(zip(terms, coefficients, strict=True))
+        for wanted, atom in self._multi:
+            first = next(iter(wanted))
+            have = pairs.get(first, 0)
+            if not have or have % wanted[first] or len(wanted) > len(pairs):
+                continue
+            k = have // wanted[first]
+            if all(pairs.get(t, 0) == k * c for t, c in wanted.items()):
+                for t in wanted:
+                    del pairs[t]
+                pairs[atom] = pairs.get(atom, 0) + k
+                rest = {t: c for t, c in pairs.items() if t is not atom}
+                kept = self._memo(build(part, rest))
+                rest_part, rest_coefficients, rest_terms = split(kept)
+                out = dict(zip(rest_terms, rest_coefficients, strict=True))
+                if atom.op is Op.CONST:
+                    return build(rest_part + k * int(atom.arg), out)  # type: ignore[call-overload]
+                out[atom] = out.get(atom, 0) + k
+                return build(rest_part, out)
+        return None
+
+    def narrow(self, x: Value) -> Value:
+        """x with the narrower atoms in place: good for its bounds and residues, not for output."""
+        return x if self.impossible or not self.conditions else self._memo(x)
+
+    def bounds(self, x: Value) -> tuple[int, int]:
+        """Least and greatest value of x where the conditions hold, as far as this sees."""
+        y = self.narrow(x)
+        low, high = self._interval(x)
+        return max(low, y.lo), min(high, y.hi)  # type: ignore[type-var]
+
+    def simplify(self, x: Value) -> Value:
+        """x as simple as the conditions make it."""
+        return widened(self.narrow(x))
+
+
+def narrowed(x: Value, low: int, high: int) -> Value:
+    """An atom that stands for x with these bounds; a number where they meet."""
+    if low == high:
+        return number(low)
+    return make(Op.AXIS, INDEX, (x,), ("narrowed", low, high), 1, (low, high))
+
+
+def _plain(x: Value) -> Value | None:
+    if x.op is Op.AXIS and x.src and isinstance(x.arg, tuple) and x.arg[0] == "narrowed":
+        return x.src[0]
+    return None
+
+
+def widened(x: Value) -> Value:
+    """x with every narrowed atom replaced by what it stands for."""
+    return Rebuild(_plain)(x)

@@ -1,0 +1,179 @@
+"""Sums and products in canonical form: one flat SUM of distinct terms with coefficients, products of atoms distributed over sums.
+
+A SUM carries `arg = (constant, coefficients)` and its terms as `src`, ordered by `Value.order`; a term is an atom, a PRODUCT, a DIV or a
+MOD. A sum of one term with coefficient 1 is that term, one of no term a CONST. Rules S1 to S3 hold by construction, S4 and S5 (a quotient
+and its remainder are the whole again) are looked for whenever a remainder stands in a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.dtypes import INDEX
+from core.errors import LimitExceeded
+from core.ir.op import Op
+from core.ir.value import Value, constant, make
+
+MAX_TERMS = 4_096  # of one distributed product: a polynomial a client can write in a few characters must not take the machine
+
+_small = [constant(n, INDEX) for n in range(-64, 1025)]
+
+
+def number(n: int) -> Value:
+    """The constant `n`."""
+    return _small[n + 64] if -64 <= n <= 1024 else constant(n, INDEX)
+
+
+def split(x: Value) -> tuple[int, tuple[int, ...], tuple[Value, ...]]:
+    """A value as constant, coefficients, terms."""
+    op = x.op
+    if op is Op.SUM:
+        constant_part, coefficients = x.arg  # type: ignore[misc]  # a SUM's arg is this pair
+        return constant_part, coefficients, x.src
+    if op is Op.CONST:
+        return int(x.arg), (), ()  # type: ignore[call-overload]  # an index CONST's arg is an int
+    return 0, (1,), (x,)
+
+
+def build(constant_part: int, pairs: dict[Value, int]) -> Value:
+    """The sum of `constant_part` and each term times its (possibly zero) coefficient."""
+    live = [(t, c) for t, c in pairs.items() if c]
+    if len(live) > 1:
+        for t, _ in live:
+            if t.op is Op.MOD:
+                live = _recombine(dict(live))
+                if live and live[0][0].op is Op.CONST:  # a recombination that left a constant part
+                    constant_part += live.pop(0)[1]
+                break
+    if not live:
+        return number(constant_part)
+    if len(live) == 1 and live[0][1] == 1 and constant_part == 0:
+        return live[0][0]
+    live.sort(key=_term_order)
+    low = high = constant_part
+    for t, c in live:
+        if c > 0:
+            low += c * t.lo  # type: ignore[operator]  # index values always have bounds
+            high += c * t.hi  # type: ignore[operator]
+        else:
+            low += c * t.hi  # type: ignore[operator]
+            high += c * t.lo  # type: ignore[operator]
+    arg = (constant_part, tuple(c for _, c in live))
+    return make(Op.SUM, INDEX, tuple(t for t, _ in live), arg, 1, (low, high))
+
+
+def _term_order(pair: tuple[Value, int]) -> int:
+    return pair[0].order
+
+
+def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
+    """S4: c·(x div c) + x mod c = x; S5: c·((x div c) mod d) + x mod c = x mod cd; each scaled. Repeats until nothing is found.
+
+    The constant part that x may bring comes back as a first pair of a CONST and that number.
+    """
+    from core.index.divmod import floordiv, mod
+
+    extra = 0
+    again = True
+    while again:
+        again = False
+        for m, k in sorted(pairs.items(), key=_term_order):
+            if m.op is not Op.MOD or not k or m.src[1].op is not Op.CONST:
+                continue
+            x, c = m.src[0], int(m.src[1].arg)  # type: ignore[call-overload]
+            quotient = floordiv(x, c)
+            constant_part, coefficients, terms = split(quotient)
+            if terms and all(pairs.get(t, 0) == k * c * a for t, a in zip(terms, coefficients, strict=True)):
+                del pairs[m]
+                for t in terms:
+                    del pairs[t]
+                whole_constant, whole_coefficients, whole_terms = split(x)
+                extra += k * (whole_constant - c * constant_part)
+                for t, a in zip(whole_terms, whole_coefficients, strict=True):
+                    pairs[t] = pairs.get(t, 0) + k * a
+                again = True
+                break
+            for upper, upper_k in pairs.items():
+                if upper.op is Op.MOD and upper_k == k * c and upper.src[1].op is Op.CONST and upper.src[0] is quotient:
+                    del pairs[m], pairs[upper]
+                    whole = mod(x, c * int(upper.src[1].arg))  # type: ignore[call-overload]
+                    whole_constant, whole_coefficients, whole_terms = split(whole)
+                    extra += k * whole_constant
+                    for t, a in zip(whole_terms, whole_coefficients, strict=True):
+                        pairs[t] = pairs.get(t, 0) + k * a
+                    again = True
+                    break
+            if again:
+                break
+    live = [(t, c) for t, c in pairs.items() if c]
+    return [(number(0), extra), *live] if extra else live
+
+
+def total(values: Iterable[Value]) -> Value:
+    """The sum of all values."""
+    constant_part = 0
+    pairs: dict[Value, int] = {}
+    for x in values:
+        part, coefficients, terms = split(x)
+        constant_part += part
+        for t, c in zip(terms, coefficients, strict=True):
+            pairs[t] = pairs.get(t, 0) + c
+    return build(constant_part, pairs)
+
+
+def add(x: Value, y: Value) -> Value:
+    """x + y."""
+    return total((x, y))
+
+
+def scale(x: Value, c: int) -> Value:
+    """x · c."""
+    if c == 1:
+        return x
+    part, coefficients, terms = split(x)
+    return build(part * c, {t: a * c for t, a in zip(terms, coefficients, strict=True)}) if c else number(0)
+
+
+def negate(x: Value) -> Value:
+    """-x."""
+    return scale(x, -1)
+
+
+def subtract(x: Value, y: Value) -> Value:
+    """x - y."""
+    return total((x, scale(y, -1)))
+
+
+def multiply(x: Value, y: Value) -> Value:
+    """x · y, distributed: (a + b)·c is a·c + b·c. Raises LimitExceeded beyond MAX_TERMS terms."""
+    if x.op is Op.CONST:
+        return scale(y, int(x.arg))  # type: ignore[call-overload]
+    if y.op is Op.CONST:
+        return scale(x, int(y.arg))  # type: ignore[call-overload]
+    x0, xc, xt = split(x)
+    y0, yc, yt = split(y)
+    if (len(xt) + 1) * (len(yt) + 1) > MAX_TERMS:
+        raise LimitExceeded("", limit="terms of one product of sums", needed=len(xt) * len(yt), allowed=MAX_TERMS)
+    pairs: dict[Value, int] = {}
+    for t, a in zip(xt, xc, strict=True):
+        if y0:
+            pairs[t] = pairs.get(t, 0) + a * y0
+        for u, b in zip(yt, yc, strict=True):
+            p = _product(t, u)
+            pairs[p] = pairs.get(p, 0) + a * b
+    if x0:
+        for u, b in zip(yt, yc, strict=True):
+            pairs[u] = pairs.get(u, 0) + x0 * b
+    return build(x0 * y0, pairs)
+
+
+def _product(t: Value, u: Value) -> Value:
+    factors = (*(t.src if t.op is Op.PRODUCT else (t,)), *(u.src if u.op is Op.PRODUCT else (u,)))
+    ordered = tuple(sorted(factors, key=lambda f: f.order))
+    low, high = 1, 1
+    for f in ordered:
+        corners = (low * f.lo, low * f.hi, high * f.lo, high * f.hi)  # type: ignore[operator]
+        low, high = min(corners), max(corners)
+    if len(set(ordered)) == 1 and len(ordered) % 2 == 0:
+        low = max(low, 0)
+    return make(Op.PRODUCT, INDEX, ordered, None, 1, (low, high))

@@ -1,0 +1,97 @@
+"""Replacing parts of index values, rebuilt through the simplifying constructors; sharing is kept, recursion is not used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from core.index.linear import multiply, split, total, scale, number
+from core.ir.op import Op
+from core.ir.value import Value, make
+
+
+class Rebuild:
+    """A memoised map over index values: `replaced` gives what stands in a value's place, or None to look inside it."""
+
+    def __init__(self, replaced: Callable[[Value], Value | None]) -> None:
+        self._replaced = replaced
+        self._memo: dict[Value, Value] = {}
+
+    def __call__(self, root: Value) -> Value:
+        memo = self._memo
+        done = memo.get(root)
+        if done is not None:
+            return done
+        stack = [root]
+        while stack:
+            x = stack[-1]
+            if x in memo:
+                stack.pop()
+                continue
+            if x.op is not Op.CONST:
+                found = self._replaced(x)
+                if found is not None:
+                    memo[x] = found
+                    stack.pop()
+                    continue
+            waiting = [s for s in x.src if s not in memo]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            memo[x] = rebuilt(x, tuple(memo[s] for s in x.src)) if x.src else x
+            stack.pop()
+        return memo[root]
+
+
+def rebuilt(x: Value, src: tuple[Value, ...]) -> Value:
+    """The operation of x on other operands, simplified."""
+    if src == x.src:
+        return x
+    match x.op:
+        case Op.SUM:
+            part, coefficients, _ = split(x)
+            return total((number(part), *(scale(s, c) for s, c in zip(src, coefficients, strict=True))))
+        case Op.PRODUCT:
+            result = src[0]
+            for s in src[1:]:
+                result = multiply(result, s)
+            return result
+        case Op.DIV:
+            from core.index.divmod import floordiv
+
+            return floordiv(src[0], src[1])
+        case Op.MOD:
+            from core.index.divmod import mod
+
+            return mod(src[0], src[1])
+        case Op.LESS:
+            from core.index.condition import less
+
+            return less(src[0], number(int(x.arg)))  # type: ignore[call-overload]
+        case Op.ALL:
+            from core.index.condition import all_of
+
+            return all_of(src)
+        case _:
+            return make(x.op, x.dtype, src, x.arg, x.lanes, (x.lo, x.hi))
+
+
+def substitute(x: Value, mapping: Mapping[Value, Value]) -> Value:
+    """x with each key of `mapping` replaced, all at once."""
+    if x.free.isdisjoint(mapping):
+        return x
+    return Substitution(mapping)(x)
+
+
+class Substitution(Rebuild):
+    """A substitution to be applied to several values: what they share is rebuilt once."""
+
+    def __init__(self, mapping: Mapping[Value, Value]) -> None:
+        keys = frozenset(mapping)
+
+        def replaced(x: Value) -> Value | None:
+            found = mapping.get(x)
+            if found is not None:
+                return found
+            return x if x.free.isdisjoint(keys) else None
+
+        super().__init__(replaced)

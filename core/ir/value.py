@@ -1,0 +1,191 @@
+"""The one node of every graph: interned, immutable, compared by identity; its bounds and its place in the canonical order computed once.
+
+Equal means identical: `make` looks every node up before it builds one. The table holds its nodes weakly, so a long-lived process does
+not grow, and it is the only process-wide state of `core`; nothing that is computed depends on what it holds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable
+from weakref import ref
+from zlib import crc32
+
+from core.dtypes import BOOL, INDEX, VOID, DType, Kind, Number, float_bits
+from core.ir.op import OPS, Op
+
+Arg = Hashable
+_MASK = (1 << 61) - 1
+NO_VALUES: frozenset["Value"] = frozenset()
+
+
+class Value:
+    """One operation on earlier values.
+
+    op, dtype, lanes, src, arg: what it is (`core.ir.op` says what each op carries).
+    lo, hi: bounds, inclusive, of integer and bool values; None where nothing is known (floats, void).
+    order: a number that follows from the structure alone; the canonical order of commuting operands, the same in every process.
+    free: the index atoms (AXIS, VARIABLE, OPAQUE, SPECIAL, RANGE, INDEX_OF) an index value is made of.
+    """
+
+    __slots__ = ("__weakref__", "arg", "dtype", "free", "hi", "lanes", "lo", "op", "order", "residue", "src")
+
+    op: Op
+    dtype: DType
+    lanes: int
+    src: tuple[Value, ...]
+    arg: Arg
+    lo: int | None
+    hi: int | None
+    order: int
+    free: frozenset[Value]
+    residue: tuple[int, int] | None  # cache of core.index.bounds: every value is r modulo g
+
+    def __repr__(self) -> str:
+        inner = ", ".join(s.op.name.lower() if s.src else repr(s) for s in self.src)
+        return f"<{OPS[self.op].name}{'' if self.arg is None else ' ' + str(self.arg)}({inner}): {self.dtype}{self.lanes if self.lanes > 1 else ''}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("values live in one process; send text or JSON instead")
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Op.CONST
+
+
+class _Entry(ref[Value]):
+    """A weak reference that knows its key."""
+
+    __slots__ = ("key",)
+    key: tuple[object, ...]
+
+
+_table: dict[tuple[object, ...], _Entry] = {}
+
+
+def _forget(entry: ref[Value]) -> None:
+    assert isinstance(entry, _Entry)
+    if _table.get(entry.key) is entry:
+        del _table[entry.key]
+
+
+def make(
+    op: Op, dtype: DType, src: tuple[Value, ...] = (), arg: Arg = None, lanes: int = 1, bounds: tuple[int | None, int | None] | None = None
+) -> Value:
+    """The one value that is this operation. bounds: what is known of an integer's range, if more than its dtype says.
+
+    Bounds are no part of identity: they must follow from op, src and arg.
+    """
+    key = (op, dtype, lanes, src, float_bits(arg) if arg.__class__ is float else arg)
+    entry = _table.get(key)
+    if entry is not None:
+        found = entry()
+        if found is not None:
+            return found
+    value = Value()
+    value.op, value.dtype, value.lanes, value.src, value.arg = op, dtype, lanes, src, arg
+    value.residue = None
+    if bounds is not None:
+        value.lo, value.hi = bounds
+    else:
+        value.lo, value.hi = _dtype_bounds(dtype)
+    order = OP_ORDER[op] * 0x9E3779B97F4A7C15 + crc32(dtype.name.encode()) * 31 + lanes
+    if arg is not None:
+        order = (order ^ stable(arg)) * 0xBF58476D1CE4E5B9
+    for s in src:
+        order = ((order ^ (order >> 29)) * 0x94D049BB133111EB + s.order) & _MASK
+    value.order = (order ^ (order >> 31)) & _MASK
+    if op in ATOMS:
+        value.free = frozenset((value,)).union(*(s.free for s in src)) if src else frozenset((value,))
+    elif dtype is INDEX or op is Op.LESS or op is Op.ALL:
+        value.free = src[0].free.union(*(s.free for s in src[1:])) if src else NO_VALUES
+    else:
+        value.free = NO_VALUES
+    new = _Entry(value, _forget)
+    new.key = key
+    _table[key] = new
+    return value
+
+
+OP_ORDER = {op: op.value + 1 for op in Op}
+ATOMS = frozenset((Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SPECIAL, Op.RANGE, Op.INDEX_OF))
+_BOUNDLESS = (None, None)
+
+
+def _dtype_bounds(dtype: DType) -> tuple[int | None, int | None]:
+    if dtype.kind is Kind.BOOL:
+        return (0, 1)
+    if dtype.is_integer or (dtype.is_index and dtype.bits):
+        return int(dtype.least), int(dtype.greatest)
+    return _BOUNDLESS
+
+
+def stable(arg: object) -> int:
+    """A number of any arg that is the same in every process, whatever its hash seed."""
+    match arg:
+        case bool():
+            return 11 + arg
+        case int():
+            return (arg * 0x9E3779B97F4A7C15 + 17) & _MASK
+        case float():
+            return float_bits(arg) & _MASK
+        case str():
+            return crc32(arg.encode()) * 0x2545F491 + 5
+        case tuple():
+            total = 23
+            for item in arg:
+                total = (total * 0x100000001B3 + stable(item)) & _MASK
+            return total
+        case DType():
+            return crc32(arg.name.encode()) * 0x2545F491 + 7
+        case None:
+            return 3
+        case _:
+            raise TypeError(f"no arg may be a {type(arg).__name__}")
+
+
+def constant(value: Number, dtype: DType, lanes: int = 1) -> Value:
+    """A constant of a data or index type; `value` must be in its range, floats already rounded."""
+    if dtype.is_float:
+        return make(Op.CONST, dtype, (), float(value), lanes)
+    if dtype is BOOL:
+        return make(Op.CONST, dtype, (), bool(value), lanes, (int(value), int(value)))
+    number = int(value)
+    return make(Op.CONST, dtype, (), number, lanes, (number, number))
+
+
+def table_size() -> int:
+    """How many values are alive; for tests of leaks."""
+    return len(_table)
+
+
+def alu(op: Op, *src: Value) -> Value:
+    """An elementwise operation; the dtype is the first operand's (the second's of WHERE), BOOL of comparisons."""
+    lanes = src[0].lanes
+    if op is Op.WHERE:
+        return make(op, src[1].dtype, src, None, src[1].lanes)
+    return make(op, BOOL if op is Op.CMPLT or op is Op.CMPNE else src[0].dtype, src, None, lanes)
+
+
+def cast(value: Value, dtype: DType) -> Value:
+    """`value` converted as the wire's CAST; itself where the type is already this one."""
+    return value if value.dtype is dtype else make(Op.CAST, dtype, (value,), None, value.lanes)
+
+
+def sink(stores: tuple[Value, ...]) -> Value:
+    return make(Op.SINK, VOID, stores)
+
+
+def bits_of(value: float, dtype: DType) -> int:
+    """The bit pattern of a float in its own type."""
+    match dtype.name:
+        case "float64":
+            return float_bits(value)
+        case "float32":
+            return 0x7FC00000 if value != value else int(struct.unpack("<I", struct.pack("<f", value))[0])
+        case "float16":
+            return 0x7E00 if value != value else int(struct.unpack("<H", struct.pack("<e", value))[0])
+        case "bfloat16":
+            return 0x7FC0 if value != value else int(struct.unpack("<I", struct.pack("<f", value))[0]) >> 16
+        case _:
+            raise TypeError(f"{dtype} has no float bits")

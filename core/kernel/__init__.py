@@ -1,0 +1,1 @@
+"""The AST of the wire, typed: reading, checking, its canonical form, and where its leaves lie."""

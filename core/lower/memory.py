@@ -1,0 +1,230 @@
+"""Loads, constants and stores of a nest: addresses, gates, vector groups, texels.
+
+A leaf's access comes over launch indices and loops; what is left of the nest in it are expanded axes, one address per combination of their
+digits, and the values of other nodes. Consecutive aligned elements of one gate become one vector access; equal accesses are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.device import DeviceOptions
+from core.dtypes import BOOL, FLOAT32, INDEX, VOID, DType
+from core.errors import CompilerBug
+from core.index import TRUE, conjuncts, floordiv, less, mod, number, subtract
+from core.index.access import Access
+from core.index.bounds import is_multiple, residue
+from core.index.given import Given
+from core.index.substitute import Substitution
+from core.ir.op import Op
+from core.ir.value import Value, alu, constant, make
+from core.kernel.node import Const, ImageShape, Load, Store, value_dtype
+from core.lower.elements import Elements, joined, points
+from core.schedule.axis import Axis
+from core.schedule.nest import Nest
+from core.schedule.sites import Site
+
+CHANNELS = 4  # of a texel
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A vector access: `width` consecutive digits of `axis`."""
+
+    axis: Axis
+    width: int
+
+
+class Memory:
+    """The accesses of one nest. loops: the output loops every store stands in."""
+
+    def __init__(self, nest: Nest, device: DeviceOptions, loops: list[Value]) -> None:
+        self.nest = nest
+        self.expanded = nest.expanded
+        self.loops = tuple(loops)
+        self.alignment = device.alignment
+        self.widths = () if not device.supports_float4 else (16, 8, 4, 2) if device.device_class == "cpu" else (4, 2)
+        self.params = params_of(nest, device.alignment)
+        self.loaded: dict[int, dict[Value, None]] = {}
+
+    # ---- reading ---------------------------------------------------------------------------------------------------------
+
+    def read(self, site: Site, node: Load | Const, operands: list[Elements], substitution: Substitution) -> Elements:
+        """The values a load or a constant gives at a site."""
+        axes, accesses = self._accesses(site, node.src, operands, substitution)
+        if isinstance(node, Const):
+            return Elements(axes, tuple(_constant(node, access) for access in accesses))
+        if node.image is not None:
+            return Elements(axes, tuple(self._texel_element(node, node.image, access) for access in accesses))
+        group = self._group(node.dtype, axes, accesses)
+        if group is None:
+            return Elements(axes, tuple(self._load(node, access) for access in accesses))
+        loaded: list[Value | None] = [None] * len(accesses)
+        for chunk in chunks(axes, group):
+            first = accesses[chunk[0]]
+            vector = self._load(node, first, group.width)
+            for lane, number_ in enumerate(chunk):
+                loaded[number_] = make(Op.EXTRACT, node.dtype, (vector,), lane) if not first.never else vector
+        return Elements(axes, tuple(v for v in loaded if v is not None))
+
+    def _load(self, node: Load, access: Access, lanes: int = 1) -> Value:
+        if access.never:
+            return constant(0, node.dtype)
+        gate = () if access.valid is TRUE else (access.valid, constant(0, node.dtype, lanes))
+        src = (self.params[node.buffer], access.index, *gate)
+        return self._remember(node, make(Op.LOAD, node.dtype, src, (1, bool(gate)), lanes))
+
+    def _remember(self, node: Load, load: Value) -> Value:
+        self.loaded.setdefault(node.buffer, {})[load] = None
+        return load
+
+    def _texel_element(self, node: Load, image: ImageShape, access: Access) -> Value:
+        """One channel of a texel; which one may depend on the point."""
+        if access.never:
+            return constant(0, FLOAT32)
+        x, y = texel(access.index, image)
+        gate = () if access.valid is TRUE else (access.valid, constant(0, FLOAT32, CHANNELS))
+        src = (self.params[node.buffer], x, y, *gate)
+        vector = self._remember(node, make(Op.LOAD, FLOAT32, src, (2, bool(gate)), CHANNELS))
+        channel = mod(access.index, CHANNELS)
+        step, first = residue(channel)
+        reachable = [c for c in range(CHANNELS) if (channel.lo or 0) <= c <= (channel.hi or 0) and (c - first) % (step or CHANNELS) == 0]
+        result = make(Op.EXTRACT, FLOAT32, (vector,), reachable[-1])
+        for lower_channel, upper_channel in reversed(list(zip(reachable, reachable[1:], strict=False))):
+            is_lower = less(channel, number(upper_channel))
+            result = make(Op.WHERE, FLOAT32, (is_lower, make(Op.EXTRACT, FLOAT32, (vector,), lower_channel), result))
+        return result
+
+    # ---- writing ---------------------------------------------------------------------------------------------------------
+
+    def write(self, site: Site, node: Store, operands: list[Elements], substitution: Substitution) -> list[Value]:
+        """The stores of an output, in the order of its elements. All loads of its buffer must have been read before."""
+        axes, accesses = self._accesses(site, node.src, operands, substitution, value=operands[0])
+        values = [operands[0].at(digits) for digits in points(axes)]
+        tokens = (*self.loops, *self.loaded.get(node.buffer, {}))
+        group = self._group(node.dtype, axes, accesses, texel=node.image is not None)
+        if node.image is not None and group is None and not all(a.never for a in accesses):
+            raise CompilerBug("lower", "an image store without four channels side by side: the mandatory option is missing")
+        if group is None:
+            return [self._store(node, a, v, tokens) for a, v in zip(accesses, values, strict=True) if not a.never]
+        out = []
+        for chunk in chunks(axes, group):
+            first = accesses[chunk[0]]
+            if not first.never:
+                vector = make(Op.VECTOR, value_dtype(node), tuple(values[n] for n in chunk), None, group.width)
+                out.append(self._store(node, first, vector, tokens))
+        return out
+
+    def _store(self, node: Store, access: Access, value: Value, tokens: tuple[Value, ...]) -> Value:
+        addresses = (access.index,) if node.image is None else texel(access.index, node.image)
+        gate = () if access.valid is TRUE else (access.valid,)
+        return make(Op.STORE, VOID, (self.params[node.buffer], *addresses, value, *gate, *tokens), (len(addresses), bool(gate)))
+
+    # ---- addresses -------------------------------------------------------------------------------------------------------
+
+    def _accesses(
+        self, site: Site, src: tuple[int, ...], operands: list[Elements], substitution: Substitution, value: Elements | None = None
+    ) -> tuple[tuple[Axis, ...], list[Access]]:
+        """The expanded axes a leaf varies on, and its access at each combination of their digits."""
+        base = self.nest.accesses[site.leaf].substituted(substitution)
+        free = base.index.free | base.valid.free
+        own = Elements(tuple(a for a in self.expanded if a.var in free), ())
+        opaque = [(atom, operands[src.index(int(atom.arg[0]))]) for atom in sorted(free, key=lambda a: a.order) if atom.op is Op.OPAQUE]  # type: ignore[index]
+        axes = joined(self.expanded, [own, *(e for _, e in opaque), *([value] if value is not None else [])])
+        if not axes and not opaque:
+            return axes, [base]
+        accesses = []
+        for digits in points(axes):
+            mapping: dict[Value, Value] = {a.var: number(d) for a, d in digits.items() if a.var in free}
+            for atom, elements in opaque:
+                mapping[atom] = index_of(elements.at(digits))
+            accesses.append(base.substituted(Substitution(mapping)) if mapping else base)
+        return axes, accesses
+
+    def _group(self, dtype: DType, axes: tuple[Axis, ...], accesses: list[Access], *, texel: bool = False) -> Group | None:
+        """The widest vector access along one of the axes: consecutive, of one gate, aligned, whole."""
+        widths = (CHANNELS,) if texel else self.widths
+        for width in widths:
+            if not texel and width * dtype.itemsize > self.alignment:
+                continue
+            for axis in axes:
+                group = Group(axis, width)
+                if int(axis.extent) % width == 0 and all(_consecutive(accesses, c) for c in chunks(axes, group)):  # type: ignore[call-overload]
+                    return group
+        return None
+
+
+def _consecutive(accesses: list[Access], chunk: list[int]) -> bool:
+    first = accesses[chunk[0]]
+    for lane, number_ in enumerate(chunk):
+        here = accesses[number_]
+        if here.valid is not first.valid or subtract(here.index, first.index) is not number(lane):
+            return first.never and here.never
+    return aligned(first, len(chunk))
+
+
+def aligned(access: Access, width: int) -> bool:
+    """Whether the address is a multiple of `width` at every valid point."""
+    if is_multiple(access.index, width):
+        return True
+    return access.valid is not TRUE and is_multiple(Given(conjuncts(access.valid)).narrow(access.index), width)
+
+
+def chunks(axes: tuple[Axis, ...], group: Group) -> list[list[int]]:
+    """Element numbers of each chunk of a group, lanes in order."""
+    stride = 1
+    for axis in axes:
+        if axis is group.axis:
+            break
+        stride *= int(axis.extent)  # type: ignore[call-overload]
+    extent = int(group.axis.extent)  # type: ignore[call-overload]
+    total = 1
+    for axis in axes:
+        total *= int(axis.extent)  # type: ignore[call-overload]
+    starts = [n for n in range(total) if n // stride % extent % group.width == 0]
+    return [[start + lane * stride for lane in range(group.width)] for start in starts]
+
+
+def texel(index: Value, image: ImageShape) -> tuple[Value, Value]:
+    """x and y of the texel that channel `index` lies in."""
+    return mod(floordiv(index, CHANNELS), image[1]), floordiv(index, CHANNELS * image[1])
+
+
+def index_of(value: Value) -> Value:
+    """An integer or bool value as an index."""
+    if value.op is Op.CONST:
+        return number(int(value.arg))  # type: ignore[call-overload]
+    least, greatest = int(value.dtype.least), int(value.dtype.greatest)
+    return make(Op.INDEX_OF, INDEX, (value,), None, 1, (least, greatest))
+
+
+def _constant(node: Const, access: Access) -> Value:
+    zero = constant(False if node.dtype is BOOL else 0, node.dtype)
+    if access.never:
+        return zero
+    value = constant(node.value, node.dtype) if node.value is not None else converted(access.index, node.dtype)
+    return value if access.valid is TRUE else alu(Op.WHERE, access.valid, value, zero)
+
+
+def converted(index: Value, dtype: DType) -> Value:
+    """An index as a data value: the wire's CAST from an integer wide enough for it."""
+    if index.op is not Op.CONST:
+        return make(Op.CAST, dtype, (index,))
+    exact = int(index.arg)  # type: ignore[call-overload]
+    if dtype is BOOL:
+        return constant(exact != 0, BOOL)
+    return constant(dtype.round(exact) if dtype.is_float else dtype.wrap(exact), dtype)
+
+
+def params_of(nest: Nest, alignment: int) -> dict[int, Value]:
+    """A PARAM per buffer the kernel's outputs refer to, by number."""
+    facts: dict[int, tuple[DType, ImageShape | None, set[str]]] = {}
+    for node in nest.kernel.nodes:
+        if isinstance(node, (Load, Store)):
+            found = facts.setdefault(node.buffer, (node.dtype, node.image, set()))
+            found[2].add("read" if isinstance(node, Load) else "write")
+    return {
+        n: make(Op.PARAM, dtype, (), (n, "readwrite" if len(how) == 2 else next(iter(how)), image, alignment))
+        for n, (dtype, image, how) in sorted(facts.items())
+    }
+

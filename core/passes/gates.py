@@ -1,0 +1,156 @@
+"""Conditions: selections, and loads and stores that happen only where a gate holds.
+
+WHERE guards nothing, a gate does: a gated access does not happen where its gate is false. Rows here turn selections into gates where the
+access is this value's alone, drop what can't happen, and never make a second load of one. A store that can't happen becomes NOTHING, which
+leaves every list it stood in.
+"""
+
+from __future__ import annotations
+
+from core.dtypes import VOID
+from core.index import all_of
+from core.ir.args import number_of, shape_of
+from core.ir.op import Op
+from core.ir.value import Value, alu, make
+from core.rewrite import BOOLS, INTEGERS, RuleSet, any_value, apply, rule, where
+
+x, y = any_value("x", INTEGERS), any_value("y", INTEGERS)
+p, q = any_value("p", BOOLS), any_value("q", BOOLS)
+s, t, u = any_value("s"), any_value("t"), any_value("u")
+
+NOTHING = make(Op.SINK, VOID, ())
+
+
+def _same_lanes(root: Value, p: Value) -> bool:
+    return p.lanes == root.lanes
+
+
+SELECTIONS = RuleSet(
+    rule(where(True, s, t), s),
+    rule(where(False, s, t), t),
+    rule(where(p, s, s), s),
+    rule(where(p, True, False), p, when=_same_lanes),
+    rule(where(p, False, True), ~p, when=_same_lanes),
+    rule(where(p, True, q), p | q, when=_same_lanes),
+    rule(where(p, q, False), p & q, when=_same_lanes),
+    rule(where(~p, s, t), where(p, t, s)),
+    rule(where(p, where(p, s, t), u), where(p, s, u)),
+    rule(where(p, s, where(p, t, u)), where(p, s, u)),
+    rule(where(p, x, 0) + where(p, y, 0), where(p, x + y, 0)),
+    rule(where(p, 0, x) + where(p, 0, y), where(p, 0, x + y)),
+)
+
+
+class Access:
+    """A LOAD or STORE taken apart; `with_gate` and `with_tokens` put it together again."""
+
+    __slots__ = ("address", "alternative", "array", "gate", "root", "stored", "tokens")
+
+    def __init__(self, root: Value) -> None:
+        count, gated = shape_of(root)
+        rest = root.src[1 + count :]
+        self.root, self.array, self.address = root, root.src[0], root.src[1 : 1 + count]
+        self.stored = self.alternative = self.gate = None
+        if root.op is Op.STORE:
+            self.stored, rest = rest[0], rest[1:]
+        if gated:
+            self.gate, rest = rest[0], rest[1:]
+            if root.op is Op.LOAD:
+                self.alternative, rest = rest[0], rest[1:]
+        self.tokens = rest
+
+    def built(self, gate: Value | None, stored: Value | None, alternative: Value | None, tokens: tuple[Value, ...]) -> Value:
+        """The same access with these parts."""
+        optional = tuple(v for v in (stored, gate, alternative) if v is not None)
+        src = (self.array, *self.address, *optional, *tokens)
+        return make(self.root.op, self.root.dtype, src, (len(self.address), gate is not None), self.root.lanes)
+
+
+def without_nothing(root: Value) -> Value | None:
+    """Order tokens and stores that became nothing leave the list."""
+    if NOTHING not in root.src:
+        return None
+    src = tuple(v for v in root.src if v is not NOTHING)
+    return NOTHING if root.op is Op.BARRIER and not src else make(root.op, root.dtype, src, root.arg, root.lanes)
+
+
+def decided(root: Value) -> Value | None:
+    """An access whose gate is a constant: always made, or never."""
+    if not shape_of(root)[1]:
+        return None
+    access = Access(root)
+    assert access.gate is not None
+    if access.gate.op is not Op.CONST:
+        return None
+    if number_of(access.gate):
+        return access.built(None, access.stored, None, access.tokens)
+    return access.alternative or NOTHING
+
+
+def unchanged(store: Access, value: Value) -> bool:
+    """Whether `value` is what the stored element holds, wherever the store happens.
+
+    It is a load of the element by the work-item that stores it; a kernel's own buffers are written once per element, shared arrays are not.
+    """
+    if value.op is not Op.LOAD or value.src[0] is not store.array or store.array.op is not Op.PARAM:
+        return False
+    load = Access(value)
+    if load.address != store.address or load.tokens or value.lanes != store.root.src[1 + len(store.address)].lanes:
+        return False
+    return load.gate is None or load.gate is store.gate
+
+
+def stored_back(root: Value) -> Value | None:
+    """Storing what is there already stores nothing, or, of a selection, only where it is something else."""
+    store = Access(root)
+    value = store.stored
+    assert value is not None
+    if value.op is Op.LOAD:
+        return NOTHING if unchanged(store, value) else None
+    if value.op is not Op.WHERE or value.lanes > 1 or value.src[0].lanes > 1:
+        return None
+    condition, first, second = value.src
+    if unchanged(store, second):
+        kept = first
+    elif unchanged(store, first):
+        condition, kept = alu(Op.NOT, condition), second
+    else:
+        return None
+    gate = condition if store.gate is None else all_of((store.gate, condition))
+    return store.built(gate, kept, None, store.tokens)
+
+
+MEMORY = RuleSet(
+    rule(apply(Op.LOAD), without_nothing),
+    rule(apply(Op.STORE), without_nothing),
+    rule(apply(Op.BARRIER), without_nothing),
+    rule(apply(Op.SINK), without_nothing),
+    rule(apply(Op.LOAD), decided),
+    rule(apply(Op.STORE), decided),
+    rule(apply(Op.STORE), stored_back),
+)
+
+GATES = RuleSet(SELECTIONS, MEMORY)
+
+
+def absorbed(root: Value, count: dict[Value, int]) -> Value | None:
+    """where(g, load gated g else z, w) as load gated g else w, w a constant: the load must have no other user, or it would be two.
+
+    Likewise where(g, w, load gated not g else z).
+    """
+    if root.op is not Op.WHERE or root.src[0].lanes > 1:
+        return None
+    condition, first, second = root.src
+    for load, other, negated in ((first, second, False), (second, first, True)):
+        if load.op is not Op.LOAD or other.op is not Op.CONST or count[load] > 1:
+            continue
+        access = Access(load)
+        if access.gate is None:
+            continue
+        same = access.gate.op is Op.NOT and access.gate.src[0] is condition if negated else access.gate is condition
+        if same:
+            return access.built(access.gate, None, other, access.tokens)
+    return None
+
+
+__all__ = ["GATES", "MEMORY", "NOTHING", "SELECTIONS", "Access", "absorbed"]

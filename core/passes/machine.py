@@ -1,0 +1,19 @@
+"""What a language's own data operations can do, as far as making a graph fit for it asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One target's abilities.
+
+    vectors: values of several lanes exist. images: image arguments exist. saturates: a cast of any float to an integer is defined,
+    whatever comes out where the value is out of range.
+    """
+
+    target: str
+    vectors: bool
+    images: bool
+    saturates: bool

@@ -1,0 +1,327 @@
+"""Exact indices become machine integers: 32 bits where bounds prove it, 64 where not, and floor division becomes truncating.
+
+The last pass on the graph. Every address is judged by the bounds of every value it is made of, under its own gate. What fits without the
+gate becomes `INDEX32` (or `INDEX64`): it never overflows. What fits only where the gate holds becomes `INT32` or `INT64`, which wrap: its
+garbage outside the gate does no harm. Numerators that may be negative are shifted up by a multiple of the divisor first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from core.dtypes import BOOL, INDEX, INDEX32, INDEX64, INT32, INT64, DType
+from core.errors import CompilerBug, LimitExceeded
+from core.index import TRUE, conjuncts
+from core.index.given import Given
+from core.ir.op import Op
+from core.ir.value import Value, constant, make
+
+Bounds = Callable[[Value], tuple[int, int]]
+_CONDITIONS = (Op.LESS, Op.ALL)
+
+
+def narrow(root: Value, *, index64: bool) -> tuple[Value, dict[Value, Value]]:
+    """The machine graph of a raw one, and what each value became. index64: the target has 64-bit integers. Raises LimitExceeded."""
+    work = _Narrowing(index64)
+    return work.graph(root), work.done
+
+
+class _Narrowing:
+    def __init__(self, index64: bool) -> None:
+        self.index64 = index64
+        self.done: dict[Value, Value] = {}
+        self.machine: dict[tuple[Value, DType], Value] = {}
+        self.fits_memo: dict[tuple[Value, int], bool] = {}
+
+    # ---- the data graph --------------------------------------------------------------------------------------------------
+
+    def graph(self, root: Value) -> Value:
+        done = self.done
+        stack = [root]
+        while stack:
+            x = stack[-1]
+            if x in done:
+                stack.pop()
+                continue
+            waiting = [s for s in data_sources(x) if s not in done]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            done[x] = self._rebuilt(x)
+            stack.pop()
+        return done[root]
+
+    def _rebuilt(self, x: Value) -> Value:
+        match x.op:
+            case Op.LOAD | Op.STORE:
+                return self._access(x)
+            case Op.CAST if x.src[0].dtype is INDEX:
+                return make(Op.CAST, x.dtype, (self.plain(x.src[0], "a constant of index values"),))
+            case Op.RANGE | Op.SPECIAL:
+                return self.plain(x, "a loop or launch size")
+            case _:
+                src = tuple(self._source(s) for s in x.src)
+                return x if src == x.src else make(x.op, x.dtype, src, x.arg, x.lanes, (x.lo, x.hi))
+
+    def _source(self, s: Value) -> Value:
+        if s.op in _CONDITIONS:
+            return self.condition(s)
+        if s.dtype is INDEX:
+            return self.plain(s, "an index")
+        return self.done[s]
+
+    def _access(self, x: Value) -> Value:
+        addresses, gated = x.arg  # type: ignore[misc]  # the arg of accesses
+        is_store = x.op is Op.STORE
+        gate_at = 1 + addresses + is_store
+        gate = x.src[gate_at] if gated else TRUE
+        places = self.addresses(x.src[1 : 1 + addresses], gate)
+        rest = tuple(self._source(s) for s in x.src[1 + addresses :])
+        return make(x.op, x.dtype, (self.done.get(x.src[0], x.src[0]), *places, *rest), x.arg, x.lanes)
+
+    # ---- widths ----------------------------------------------------------------------------------------------------------
+
+    def addresses(self, values: tuple[Value, ...], gate: Value) -> tuple[Value, ...]:
+        """Machine values of an address, all of one type."""
+        for bits, exact in ((32, INDEX32), (64, INDEX64)):
+            if bits == 64 and not self.index64:
+                break
+            if all(self._fits(v, bits) for v in values):
+                return tuple(self.as_machine(v, exact, _own) for v in values)
+            if gate is not TRUE and gate.op in _CONDITIONS:
+                given = Given(conjuncts(gate))
+                if all(fits(v, bits, given.bounds) for v in values):
+                    return tuple(_Gated(self, given.bounds).as_machine(v, INT32 if bits == 32 else INT64) for v in values)
+        low, high = min(v.lo or 0 for v in values), max(v.hi or 0 for v in values)
+        raise too_wide(low, high, 64 if self.index64 else 32)
+
+    def plain(self, x: Value, what: str) -> Value:
+        """A machine value of an index used outside any gate."""
+        if self._fits(x, 32):
+            return self.as_machine(x, INDEX32, _own)
+        if self.index64 and self._fits(x, 64):
+            return self.as_machine(x, INDEX64, _own)
+        raise too_wide(x.lo or 0, x.hi or 0, 64 if self.index64 else 32, what)
+
+    def _fits(self, x: Value, bits: int) -> bool:
+        key = (x, bits)
+        found = self.fits_memo.get(key)
+        if found is None:
+            found = self.fits_memo[key] = fits(x, bits, _own)
+        return found
+
+    # ---- conditions ------------------------------------------------------------------------------------------------------
+
+    def condition(self, c: Value) -> Value:
+        """A condition over machine values. Bounds on a bare value of the data are compared in the value's own type."""
+        found = self.done.get(c)
+        if found is None:
+            if c.op is Op.ALL:
+                bare = [p for p in c.src if _bare_value(p) is not None]
+                given = Given(bare)
+                parts = tuple(self._comparison(p, given) for p in (*bare, *(p for p in c.src if p not in bare)))
+                found = parts[0]
+                for p in parts[1:]:
+                    found = make(Op.AND, BOOL, (found, p))
+            else:
+                found = self._comparison(c, Given(()))
+            self.done[c] = found
+        return found
+
+    def _comparison(self, c: Value, given: Given) -> Value:
+        x, limit = c.src[0], int(c.arg)  # type: ignore[call-overload]
+        bare = _bare_value(c)
+        if bare is not None:
+            value, negated = bare
+            data = self._source(value.src[0])
+            bound = 1 - limit if negated else limit
+            below = make(Op.CMPLT, BOOL, (data, constant(bound, data.dtype))) if data.dtype is not BOOL else make(Op.NOT, BOOL, (data,))
+            return make(Op.NOT, BOOL, (below,)) if negated else below
+        for bits, exact, wrapping in ((32, INDEX32, INT32), (64, INDEX64, INT64)):
+            low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+            if bits == 64 and not self.index64:
+                break
+            if not low <= limit <= high:
+                continue
+            if self._fits(x, bits):
+                return make(Op.LESS, BOOL, (self.as_machine(x, exact, _own),), limit, 1, (0, 1))
+            if given.conditions and fits(x, bits, given.bounds):
+                return make(Op.LESS, BOOL, (_Gated(self, given.bounds).as_machine(x, wrapping),), limit, 1, (0, 1))
+        raise too_wide(x.lo or 0, x.hi or 0, 64 if self.index64 else 32, "a condition")
+
+    # ---- machine values --------------------------------------------------------------------------------------------------
+
+    def as_machine(self, x: Value, dtype: DType, bounds: Bounds) -> Value:
+        """x in `dtype`, which holds it and all it is made of; an explicit stack, memoised per type."""
+        memo = self.machine
+        stack = [x]
+        while stack:
+            v = stack[-1]
+            if (v, dtype) in memo:
+                stack.pop()
+                continue
+            waiting = [] if v.op in _ATOMS else [s for s in v.src if (s, dtype) not in memo]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            memo[v, dtype] = self.machine_of(v, dtype, [memo[s, dtype] for s in v.src] if v.op not in _ATOMS else [], bounds)
+            stack.pop()
+        return memo[x, dtype]
+
+    def machine_of(self, v: Value, dtype: DType, src: list[Value], bounds: Bounds) -> Value:
+        match v.op:
+            case Op.CONST:
+                return constant(dtype.wrap(int(v.arg)), dtype)  # type: ignore[call-overload]
+            case Op.VARIABLE:
+                return converted(make(Op.VARIABLE, INDEX32, (), v.arg, 1, (v.lo, v.hi)), dtype)
+            case Op.RANGE | Op.SPECIAL:
+                own = INDEX32 if self._fits(v, 32) and self._fits(v.src[0], 32) else INDEX64
+                atom = make(v.op, own, (self.as_machine(v.src[0], own, _own),), v.arg, 1, (v.lo, v.hi))
+                self.done[v] = atom
+                return converted(atom, dtype)
+            case Op.INDEX_OF:
+                data = self._source(v.src[0])
+                if dtype.is_index:
+                    return make(Op.INDEX_OF, dtype, (data,), None, 1, (v.lo, v.hi))
+                return data if data.dtype is dtype else make(Op.CAST, dtype, (data,))
+            case Op.SUM:
+                part, coefficients = v.arg  # type: ignore[misc]
+                return sum_of(dtype, dtype.wrap(part), [(s, dtype.wrap(c)) for s, c in zip(src, coefficients, strict=True)], (v.lo, v.hi))
+            case Op.PRODUCT:
+                return make(Op.PRODUCT, dtype, tuple(src), None, 1, (v.lo, v.hi))
+            case Op.DIV | Op.MOD:
+                return self._divided(v, dtype, src, bounds)
+            case _:
+                raise CompilerBug("narrow", f"no machine form of {v!r}")
+
+    def _divided(self, v: Value, dtype: DType, src: list[Value], bounds: Bounds) -> Value:
+        numerator, divisor = src
+        low = bounds(v.src[0])[0]
+        by = v.src[1]
+        if by.op is not Op.CONST and (by.lo or 0) < 1:  # an extent that may be 0: nothing is computed where it is, but it may be hoisted
+            one = constant(1, dtype)
+            divisor = make(Op.WHERE, dtype, (make(Op.LESS, BOOL, (divisor,), 1, 1, (0, 1)), one, divisor), None, 1, (1, by.hi))
+        shift = shift_of(low, by)
+        if not shift:
+            return make(v.op, dtype, (numerator, divisor), None, 1, (v.lo, v.hi))
+        if by.op is Op.CONST:
+            raised = sum_of(dtype, dtype.wrap(shift * int(by.arg)), [(numerator, 1)], None)  # type: ignore[call-overload]
+        else:
+            raised = sum_of(dtype, 0, [(numerator, 1), (divisor, shift)], None)
+        if v.op is Op.MOD:
+            return make(Op.MOD, dtype, (raised, divisor), None, 1, (v.lo, v.hi))
+        return sum_of(dtype, -shift, [(make(Op.DIV, dtype, (raised, divisor), None, 1, (0, (v.hi or 0) + shift)), 1)], (v.lo, v.hi))
+
+
+class _Gated:
+    """Machine values under one gate: a memo of their own, since a shift depends on the gate's bounds."""
+
+    def __init__(self, parent: _Narrowing, bounds: Bounds) -> None:
+        self._work = _Narrowing(parent.index64)
+        self._work.done = parent.done
+        self._work.fits_memo = parent.fits_memo
+        self._bounds = bounds
+
+    def as_machine(self, x: Value, dtype: DType) -> Value:
+        return self._work.as_machine(x, dtype, self._bounds)
+
+
+_ATOMS = frozenset((Op.CONST, Op.VARIABLE, Op.RANGE, Op.SPECIAL, Op.INDEX_OF))
+
+
+def data_sources(x: Value) -> Iterable[Value]:
+    """The operands of a raw value that are data; those inside its indices and conditions included."""
+    for s in x.src:
+        if s.dtype is INDEX or s.op in _CONDITIONS:
+            for atom in sorted(s.free, key=lambda a: a.order):
+                if atom.op is Op.INDEX_OF:
+                    yield atom.src[0]
+        else:
+            yield s
+
+
+def _own(x: Value) -> tuple[int, int]:
+    return x.lo, x.hi  # type: ignore[return-value]  # index values always have bounds
+
+
+def shift_of(low: int, by: Value) -> int:
+    """How many divisors must be added to a numerator as small as `low` so that it is never negative."""
+    if low >= 0:
+        return 0
+    return -(low // int(by.arg)) if by.op is Op.CONST else -low  # type: ignore[call-overload]  # a symbolic divisor is at least 1
+
+
+def fits(x: Value, bits: int, bounds: Bounds) -> bool:
+    """Whether x and everything computed on the way to it stays within a signed integer of `bits` bits."""
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    seen = set()
+    stack = [x]
+    while stack:
+        v = stack.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        a, b = bounds(v)
+        if a < low or b > high:
+            return False
+        match v.op:
+            case Op.SUM:
+                part, coefficients = v.arg  # type: ignore[misc]
+                down, up = min(part, 0), max(part, 0)
+                for c, t in zip(coefficients, v.src, strict=True):
+                    ta, tb = bounds(t)
+                    down += min(c * ta, c * tb, 0)
+                    up += max(c * ta, c * tb, 0)
+                    if abs(c) > high:
+                        return False
+                if down < low or up > high:
+                    return False
+            case Op.PRODUCT:
+                size = 1
+                for t in v.src:
+                    ta, tb = bounds(t)
+                    size *= max(abs(ta), abs(tb), 1)
+                if size > high:
+                    return False
+            case Op.DIV | Op.MOD:
+                na, nb = bounds(v.src[0])
+                by = v.src[1]
+                raised = shift_of(na, by) * (by.hi or 1)
+                if nb + raised > high:
+                    return False
+        if v.op not in _ATOMS:
+            stack.extend(v.src)
+    return True
+
+
+def sum_of(dtype: DType, part: int, terms: list[tuple[Value, int]], bounds: tuple[int | None, int | None] | None) -> Value:
+    """A machine SUM; the term itself where it is alone."""
+    if not terms:
+        return constant(part, dtype)
+    if part == 0 and len(terms) == 1 and terms[0][1] == 1:
+        return terms[0][0]
+    return make(Op.SUM, dtype, tuple(t for t, _ in terms), (part, tuple(c for _, c in terms)), 1, bounds)
+
+
+def converted(x: Value, dtype: DType) -> Value:
+    """An integer machine value in another integer type."""
+    return x if x.dtype is dtype else make(Op.CAST, dtype, (x,), None, 1, (x.lo, x.hi))
+
+
+def _bare_value(c: Value) -> tuple[Value, bool] | None:
+    """(value, negated) where the condition bounds one data value alone."""
+    if c.op is not Op.LESS:
+        return None
+    x = c.src[0]
+    if x.op is Op.INDEX_OF:
+        return x, False
+    if x.op is Op.SUM and x.arg == (0, (-1,)) and x.src[0].op is Op.INDEX_OF:
+        return x.src[0], True
+    return None
+
+
+def too_wide(low: int, high: int, bits: int, what: str = "an index") -> LimitExceeded:
+    text = (
+        f"{what} may lie in [{low}, {high}], beyond {bits}-bit integers; where the values of another buffer are in it, `valid` should bound them"
+    )
+    return LimitExceeded("/ast", limit=f"int{bits}", needed=[low, high], allowed=bits, detail=text)

@@ -1,0 +1,52 @@
+"""All simplifying tables to their common fixpoint: optional by design, a kernel is right without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from core.index.substitute import rebuilt
+from core.ir.args import shape_of
+from core.ir.op import Op
+from core.ir.value import Value
+from core.ir.walk import ordered, substitute, substituted, users
+from core.passes.arithmetic import EXACT, FAST_MATH
+from core.passes.gates import GATES, absorbed
+from core.passes.vectors import VECTORS
+from core.rewrite import Rule, RuleSet, rewrite
+
+RULES = RuleSet(VECTORS, EXACT, GATES)
+FAST_RULES = RuleSet(VECTORS, EXACT, FAST_MATH, GATES)
+
+
+def simplify(sink: Value, *, fast_math: bool) -> tuple[Value, Mapping[Value, Value]]:
+    """The graph, simpler; and for every value met on the way what it became, so that what is noted beside values can follow.
+
+    Idempotent. An empty SINK is possible: a kernel whose stores all turned out not to happen.
+    """
+    root, mapping, _ = simplified(sink, fast_math=fast_math)
+    return root, mapping
+
+
+def simplified(sink: Value, *, fast_math: bool) -> tuple[Value, Mapping[Value, Value], dict[Rule, int]]:
+    """As `simplify`, with how often each rule fired."""
+    rules = FAST_RULES if fast_math else RULES
+    done = rewrite(sink, rules, rebuild=rebuilt)
+    root, mapping, fired = done.root, done.mapping, done.fired
+    while merged := _alternatives_merged(root, mapping.values()):
+        again = rewrite(substitute(root, merged, rebuilt), rules, rebuild=rebuilt)
+        images = list(dict.fromkeys(mapping.values()))
+        moved = dict(zip(images, substituted(images, merged, rebuilt), strict=True))
+        mapping = again.mapping | {old: again.mapping.get(moved[new], moved[new]) for old, new in mapping.items()}
+        for rule, times in again.fired.items():
+            fired[rule] = fired.get(rule, 0) + times
+        root = again.root
+    return root, mapping, fired
+
+
+def _alternatives_merged(root: Value, values: Iterable[Value]) -> dict[Value, Value]:
+    """Selections of the graph, all among `values`, that a load's alternative can make."""
+    candidates = {v for v in values if v.op is Op.WHERE and any(s.op is Op.LOAD and shape_of(s)[1] for s in v.src)}
+    if not candidates:
+        return {}
+    count = users(ordered(root))
+    return {v: other for v in candidates if v in count and (other := absorbed(v, count)) is not None}

@@ -1,0 +1,75 @@
+"""A schedule: the options an image output makes mandatory, then a list exactly as given; a refusal says which option, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.device import DeviceOptions
+from core.errors import LimitExceeded, OptionRefused, Pointer
+from core.index import number
+from core.index.bounds import is_multiple
+from core.index.substitute import substitute
+from core.kernel.leaves import most
+from core.kernel.node import Store
+from core.limits import Limits
+from core.schedule.axis import AxisKind
+from core.schedule.nest import Nest
+from core.schedule.option import ScheduleOption
+from core.schedule.options import OPTIONS
+from core.schedule.options.base import Context
+
+TEXEL = 4
+
+
+def scheduled(nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptions, limits: Limits) -> Nest:
+    """The nest after the mandatory options and these, in order. A list that itself starts with the mandatory ones is taken as it is.
+
+    Raises OptionRefused with `/optimize/N`.
+    """
+    needed = mandatory(nest)
+    if list(options[: len(needed)]) == needed:
+        needed = []
+    for option in needed:
+        nest = _mandatory_applied(nest, option, device, limits)
+    for number, option in enumerate(options):
+        pointer = Pointer("") / "optimize" / number
+        if option.op not in OPTIONS:
+            raise OptionRefused(pointer, option=option.to_json(), reason=f"{option.op} is not among the options of this service", axes=nest.describe())
+        nest = OPTIONS[option.op](nest, option, Context(device, limits, pointer))
+    return nest
+
+
+def _mandatory_applied(nest: Nest, option: ScheduleOption, device: DeviceOptions, limits: Limits) -> Nest:
+    try:
+        return OPTIONS[option.op](nest, option, Context(device, limits, "/ast"))
+    except OptionRefused as error:  # nobody asked for it, so it is the kernel that is too large
+        raise LimitExceeded("/ast", limit="mandatory option", needed=option.to_json(), allowed=error.detail, detail=error.detail) from error
+
+
+def mandatory(nest: Nest) -> list[ScheduleOption]:
+    """The options without which an image output has no texel to write: UPCAST by 4 of the first axis the channels lie along."""
+    image_stores = [n for n in nest.stores() if _store(nest, n).image is not None]
+    if not image_stores:
+        return []
+    for position, axis in enumerate(nest.axes):
+        if axis.kind is AxisKind.GLOBAL and all(runs_along_texels(nest, n, position) for n in image_stores):
+            return [ScheduleOption("UPCAST", position, TEXEL)]
+    return []
+
+
+def runs_along_texels(nest: Nest, store: int, position: int) -> bool:
+    """Whether whole texels lie along an axis: stride 1, and extent and index multiples of 4 there."""
+    axis = nest.axes[position]
+    access = nest.accesses[store]
+    if not isinstance(axis.extent, int) or axis.extent % TEXEL or most(axis.extent) == 0:
+        return False
+    stride = access.stride(axis.var, ignoring_validity=True)
+    if stride is None or stride.lo != 1 or stride.hi != 1:
+        return False
+    return is_multiple(substitute(access.index, {axis.var: number(0)}), TEXEL)
+
+
+def _store(nest: Nest, leaf: int) -> Store:
+    node = nest.kernel.nodes[nest.sites.leaves[leaf][0]]
+    assert isinstance(node, Store)
+    return node

@@ -1,0 +1,102 @@
+"""What each target is where a request does not say otherwise, and what it has no way to use.
+
+All eight targets of the wire are here, so that a request for any of them is read, resolved and has a key, whether or not it can be
+rendered yet.
+"""
+
+from __future__ import annotations
+
+from core.device import DeviceOptions, TensorCore, Triple
+
+
+def _gpu(
+    target: str,
+    arch: str | None,
+    global_max: Triple | None,
+    local_max: Triple | None,
+    lanes_max: int,
+    shared_max: int,
+    alignment: int,
+    float16: bool,
+    float64: bool,
+) -> DeviceOptions:
+    return DeviceOptions(
+        target=target, device_class="gpu", arch=arch, has_local=True, has_shared=True, supports_float4=True, global_max=global_max,
+        local_max=local_max, lanes_max=lanes_max, shared_max=shared_max, alignment=alignment, float16=float16, float64=float64,
+        fast_math=False, tensor_cores=True,
+    )  # fmt: skip
+
+
+def _cpu(target: str, float16: bool) -> DeviceOptions:
+    return DeviceOptions(
+        target=target, device_class="cpu", arch=None, has_local=False, has_shared=False, supports_float4=False, global_max=None,
+        local_max=None, lanes_max=None, shared_max=0, alignment=16, float16=float16, float64=True, fast_math=False, tensor_cores=True,
+    )  # fmt: skip
+
+
+_GRID: Triple = (2147483647, 65535, 65535)
+
+DEFAULTS: dict[str, DeviceOptions] = {
+    # target, arch, global_max, local_max, lanes_max, shared_max, alignment, float16, float64
+    "opencl": _gpu("opencl", None, None, None, 256, 32768, 128, False, True),
+    "cuda": _gpu("cuda", "sm_80", _GRID, (1024, 1024, 64), 1024, 49152, 16, True, True),
+    "hip": _gpu("hip", "gfx1100", _GRID, (1024, 1024, 1024), 1024, 65536, 16, True, True),
+    "metal": _gpu("metal", None, None, (1024, 1024, 1024), 1024, 32768, 16, True, False),
+    "c": _cpu("c", False),
+    "llvm": _cpu("llvm", True),
+    "ptx": _gpu("ptx", "sm_80", _GRID, (1024, 1024, 64), 1024, 49152, 16, True, True),
+    "wgsl": _gpu("wgsl", None, (65535, 65535, 65535), (256, 256, 64), 256, 16384, 16, False, False),
+}
+
+CALLED = frozenset(("c", "llvm"))  # a plain function: nothing is launched, so there are no work-items, groups or limits on them
+NO_VECTORS = frozenset(("c",))  # plain ISO C has no vector types; its compiler makes vectors of loops
+NO_FLOAT64 = frozenset(("metal", "wgsl"))  # neither language has a double
+FOUR_LANES = frozenset(("cuda", "hip", "metal", "ptx", "wgsl"))  # languages of gpus alone: a cpu's wide values do not exist
+
+# Architectures known by name, where one selects dtypes and tensor cores.
+ARCHES: dict[str, tuple[str, ...]] = {
+    "cuda": ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"),
+    "hip": ("gfx906", "gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150",
+            "gfx1151", "gfx1200", "gfx1201"),
+}  # fmt: skip
+ARCHES["ptx"] = ARCHES["cuda"]
+
+# Binary formats a target's text can be compiled to; the first is its usual one.
+BINARIES: dict[str, tuple[str, ...]] = {
+    "opencl": ("clbin", "spirv"),
+    "cuda": ("cubin", "ptx"),
+    "hip": ("hsaco",),
+    "metal": (),
+    "c": ("so",),
+    "llvm": ("so",),
+    "ptx": ("cubin",),
+    "wgsl": ("spirv",),
+}
+
+_AMPERE = (
+    TensorCore((16, 8, 16), "float16", "float32"),
+    TensorCore((16, 8, 16), "bfloat16", "float32"),
+    TensorCore((16, 8, 8), "float16", "float32"),
+)
+_TURING = (TensorCore((16, 8, 8), "float16", "float32"),)
+_RDNA3 = (TensorCore((16, 16, 16), "float16", "float32"), TensorCore((16, 16, 16), "float16", "float16"))
+_CDNA = (
+    TensorCore((16, 16, 16), "float16", "float32"),
+    TensorCore((16, 16, 16), "bfloat16", "float32"),
+    TensorCore((16, 16, 4), "float32", "float32"),
+)
+_APPLE = (
+    TensorCore((8, 8, 8), "float32", "float32"),
+    TensorCore((8, 8, 8), "float16", "float32"),
+    TensorCore((8, 8, 8), "float16", "float16"),
+)
+
+
+def tensor_cores_of(target: str, arch: str | None) -> tuple[TensorCore, ...]:
+    """The matrix instructions of a target at an architecture, perhaps none."""
+    if target in ("cuda", "ptx") and arch is not None:
+        capability = int("".join(c for c in arch if c.isdigit()))
+        return _AMPERE if capability >= 80 else _TURING if capability >= 75 else ()
+    if target == "hip" and arch is not None:
+        return _RDNA3 if arch.startswith("gfx11") else _CDNA if arch in ("gfx90a", "gfx942") else ()
+    return _APPLE if target == "metal" else ()

@@ -1,0 +1,30 @@
+"""A target is a description: its words, its defaults, what it must have rewritten, how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.device import DeviceOptions
+from core.ir.value import Value
+from core.linear.listing import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One language programs are rendered in.
+
+    defaults: the device options of a request that overrides none. legalize: a raw graph (its SINK) to one that uses only what the
+    target has; raises TargetError for what can't be. render: the text. called: the program is a plain function, so it has no launch sizes
+    and every parallel axis is a loop. images: image arguments exist. promises: what can't be held even in software, in words, for `/targets`.
+    """
+
+    name: str
+    file_suffix: str
+    defaults: DeviceOptions
+    legalize: Callable[[Value, DeviceOptions], Value]
+    render: Callable[[Listing, DeviceOptions], str]
+    called: bool
+    images: bool
+    index64: bool = True
+    promises: tuple[str, ...] = ()

@@ -1,0 +1,205 @@
+"""Plugs the parts together: `build_app(settings, store, compiler)` is the whole service as one ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from core import COMPILER, CompilerBug, LatheError
+from service.api import ROUTERS
+from service.api.bodies import ProblemDocument
+from service.errors import PROBLEM_JSON, HttpRefused, from_status
+from service.flight.local import Flights
+from service.flow import Flow
+from service.front import CALL, DEFECT, Call, Front
+from service.library import Library, Lifetimes
+from service.logs import AccessLog, logger
+from service.metrics import BREAKER_STATES, Metrics
+from service.services import CompilerService, Services
+from service.settings import Settings, without_password
+from service.shun import Shun
+from service.store.breaker import Breaker, State
+from service.store.layers import Layers
+from service.store.memory import MemoryStore
+from service.store.redis import RedisStore
+from service.store.sqlite import SqliteStore
+from service.store.store import Store
+from service.workers.compiler import CoreCompiler
+from service.workers.pool import Pool, Sizes
+from service.workers.task import run
+
+log = logger("app")
+
+LOOK_AFTER_S = 1.0  # how often processes and gauges are looked after
+
+
+def store_of(settings: Settings, metrics: Metrics) -> Store:
+    """The store that the settings name, with a near one in memory over it where it is farther away than that."""
+    url = settings.store
+    if url.startswith("memory:"):
+        return MemoryStore(settings.memory_bytes // 2)
+    far: Store
+    if url.startswith("sqlite:"):
+        far = SqliteStore(Path(url.removeprefix("sqlite:///")))
+    else:
+
+        def changed(state: State) -> None:
+            metrics.breaker_state.set(BREAKER_STATES[state])
+            log.warning("the store's circuit breaker turned", state=state)
+
+        far = RedisStore(
+            url,
+            prefix=settings.store_prefix,
+            timeout_s=settings.store_timeout_s,
+            connect_s=settings.store_connect_timeout_s,
+            connections=settings.store_connections,
+            breaker=Breaker(settings.breaker_failures, settings.breaker_seconds, on_change=changed),
+        )
+    return Layers(MemoryStore(settings.memory_bytes // 2), far, settings.memory_seconds)
+
+
+def sizes_of(settings: Settings) -> Sizes:
+    """How the settings want the workers."""
+    return Sizes(
+        workers=settings.workers,
+        tasks=settings.worker_tasks,
+        memory_bytes=settings.worker_memory_bytes,
+        start_s=settings.worker_start_s,
+        job_s=settings.compile_seconds,
+        queue=settings.queue_limit,
+        queue_s=settings.queue_seconds,
+    )
+
+
+def build(settings: Settings, metrics: Metrics | None = None) -> tuple[Front, Services]:
+    """The service as the settings describe it."""
+    metrics = metrics or Metrics()
+    compiler = CoreCompiler(Pool(run, sizes_of(settings), metrics), settings.limits)
+    return build_app(settings, store_of(settings, metrics), compiler, metrics)
+
+
+def build_app(
+    settings: Settings, store: Store, compiler: CompilerService, metrics: Metrics | None = None
+) -> tuple[Front, Services]:
+    """The service with these parts: the application to serve, and the parts as handlers see them."""
+    metrics = metrics or Metrics()
+    metrics.build_info.labels(own_version(), COMPILER).set(1)
+    metrics.breaker_state.set(0)
+    metrics.ready.set(0)
+    lifetimes = Lifetimes(settings.program_lifetime_s, settings.refusal_lifetime_s, settings.memory_seconds)
+    library = Library(store, metrics, ready_bytes=settings.memory_bytes // 2, lifetimes=lifetimes, secret=settings.store_secret)
+    flow = Flow(
+        library, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics
+    )
+    services = Services(settings, metrics, library, compiler, flow, AccessLog(settings.access_log))
+
+    app = FastAPI(title="Lathe", version=own_version(), lifespan=_life, openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.services = services
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(LatheError, _ours)
+    app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _defect)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # how FastAPI wants it replaced
+    return Front(app, services), services
+
+
+@contextlib.asynccontextmanager
+async def _life(app: FastAPI) -> AsyncIterator[None]:
+    services: Services = app.state.services
+    settings = services.settings
+    if not await services.library.ping():
+        if settings.store.startswith("sqlite:"):
+            raise RuntimeError(f"the store can't be used: {services.library.degraded}")
+        log.warning("starting without the store", store=without_password(settings.store), why=services.library.degraded)
+    await services.compiler.start()
+    services.phase.started = True
+    care = asyncio.create_task(_look_after(services))
+    log.info("started", store=without_password(settings.store), workers=settings.workers, compiler=COMPILER)
+    try:
+        yield
+    finally:
+        services.phase.draining = True
+        services.ready()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(settings.drain_seconds):
+                await services.compiler.drain()
+                await services.flow.flights.settle()
+        care.cancel()
+        await services.compiler.close()
+        await services.library.close()
+        log.info("ended")
+
+
+async def _look_after(services: Services) -> None:
+    while True:
+        await asyncio.sleep(LOOK_AFTER_S)
+        services.compiler.update()
+        services.ready()
+        if services.library.degraded is not None:
+            await services.library.ping()
+
+
+def _told(request: Request, error: LatheError) -> Response:
+    call: Call = request.scope[CALL]
+    told = call.refused(error)
+    return Response(told.body, told.status, dict(told.headers), media_type=PROBLEM_JSON)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LatheError)
+    return _told(request, error)
+
+
+async def _framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _told(request, from_status(error.status_code, str(error.detail), error.headers))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = "/".join(str(part) for part in first["loc"])
+    return _told(request, HttpRefused(422, f"{where}: {first['msg']}", pointer=f"/{where}"))
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    return _told(request, CompilerBug("http", DEFECT))  # the front logs the exception, which goes on to it
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description, made once."""
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title="Lathe",
+            version=app.version,
+            openapi_version="3.1.0",
+            summary="Kernels in, programs out",
+            description="A kernel goes in as a table of nodes; a program for a target comes back, and is kept under its key.",
+            routes=app.routes,
+        )
+        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+        schemas["Problem"] = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def own_version() -> str:
+    """The version of the installed package; "0" where it runs from a source tree that is not installed."""
+    try:
+        return version("lathe")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,1 @@
+"""Who compiles: one of those that ask for the same thing at the same moment."""

@@ -1,0 +1,158 @@
+"""A compile request's journey: its key; stored? same work running? compile; store.
+
+Everything around this page (HTTP, processes, Redis) is behind the protocols it names.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from core import LatheError, OptionRefused, RequestError
+from service.answer import Answer
+from service.asking import Asked
+from service.errors import NotReady
+from service.flight.local import Flights
+from service.library import Library
+from service.logs import logger
+from service.metrics import Metrics
+from service.shun import Shun
+from service.workers.task import Failed, Made, Outcome
+
+log = logger("flow")
+
+Result = Literal["hit", "coalesced", "compiled"]
+AVOIDED: frozenset[Result] = frozenset(("hit", "coalesced"))
+
+
+class Compiler(Protocol):
+    """Reads requests, and compiles them elsewhere."""
+
+    async def read(self, body: bytes) -> Asked:
+        """The request in a body. Raises a RequestError where it is none, or asks for what this service does not offer."""
+
+    async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        """What became of it, and the seconds it waited. Raises service errors; gives up what nobody wants before it begins."""
+
+
+class Validator(Protocol):
+    """Answers `"require": "validated"`: by what is known, or by running the program now."""
+
+    async def device_for(self, answer: Answer) -> str:
+        """The device the program has run right on. Raises where there is none, or where it ran wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An answered compile request: the program, how it came about, and seconds by stage."""
+
+    answer: Answer
+    asked: Asked
+    result: Result
+    stages: dict[str, float] = field(default_factory=dict)
+    validated: str | None = None
+
+
+class Flow:
+    """Compiles what has not been compiled yet, once, however many ask."""
+
+    def __init__(
+        self,
+        library: Library,
+        compiler: Compiler,
+        flights: Flights[tuple[Answer, dict[str, float], bool]],
+        shun: Shun,
+        metrics: Metrics,
+    ) -> None:
+        self.library = library
+        self.flights = flights
+        self.validator: Validator | None = None
+        self._compiler = compiler
+        self._shun = shun
+        self._metrics = metrics
+
+    async def compile(self, body: bytes) -> Done:
+        """The program for the request in a body. Raises whatever says why there is none."""
+        started = time.perf_counter()
+        target = "none"
+        try:
+            asked = await self._compiler.read(body)
+            target = asked.target
+            if asked.require is not None and self.validator is None:
+                raise OptionRefused("/require", option=asked.require, reason="this service has no device to validate on")
+            read_s = time.perf_counter() - started
+            answer, stages, result = await self._found_or_made(asked)
+            device = await self._validated(asked, answer)
+        except LatheError as error:
+            self._metrics.compile_requests.labels(target, error.category).inc()
+            raise
+        self.count(answer, result)
+        return Done(answer, asked, result, {"read": read_s, **stages}, device)
+
+    def count(self, answer: Answer, result: Result) -> None:
+        """Counts one answered request."""
+        self._metrics.compile_requests.labels(answer.target, result).inc()
+        if result in AVOIDED:
+            self._metrics.compiles_avoided.inc()
+            self._metrics.compile_seconds_saved.inc(answer.seconds)
+
+    async def _found_or_made(self, asked: Asked) -> tuple[Answer, dict[str, float], Result]:
+        found = await self.library.program_or_refusal(asked.key)
+        if found is not None:
+            return found, {}, "hit"
+        (answer, stages, made), led = await self.flights.run(asked.key, lambda wanted: self._make(asked, wanted))
+        return answer, stages if led else {}, "coalesced" if not led else "compiled" if made else "hit"
+
+    async def _make(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Answer, dict[str, float], bool]:
+        found = self.library.ready(asked.key)  # the flight before this one may have landed since we looked
+        if found is not None:
+            return found, {}, False
+        self._shun.refuse(asked.key)
+        with self._shun.watching(asked.key):
+            outcome, waited_s = await self._compiler.compile(asked, wanted)
+        self._observe(outcome, waited_s)
+        if isinstance(outcome, Failed):
+            await self._refused(asked, outcome)
+            raise outcome.error
+        started = time.perf_counter()
+        seconds = sum(outcome.stages.values())
+        answer = await self.library.keep(asked.key, outcome.program, outcome.packed, outcome.request, seconds)
+        store_s = time.perf_counter() - started
+        self._metrics.compile_stage_seconds.labels("store").observe(store_s)
+        return (
+            answer,
+            {"queue": waited_s, **{f"compile-{name}": s for name, s in outcome.stages.items()}, "store": store_s},
+            True,
+        )
+
+    async def _refused(self, asked: Asked, failed: Failed) -> None:
+        if isinstance(failed.error, RequestError):
+            await self.library.keep_refusal(asked.key, failed.error)
+        elif failed.trace is not None:
+            log.error(
+                "a defect of the compiler",
+                key=asked.key,
+                error=str(failed.error),
+                trace=failed.trace,
+                request=_short(asked.job),
+            )
+
+    async def _validated(self, asked: Asked, answer: Answer) -> str | None:
+        if asked.require is None:
+            return None
+        if self.validator is None:
+            raise NotReady("no device answers", retry_after_s=5)
+        return await self.validator.device_for(answer)
+
+    def _observe(self, outcome: Outcome, waited_s: float) -> None:
+        seconds = self._metrics.compile_stage_seconds
+        seconds.labels("queue").observe(waited_s)
+        if isinstance(outcome, Made):
+            for name, stage_s in outcome.stages.items():
+                seconds.labels(name).observe(stage_s)
+
+
+def _short(job: bytes, most: int = 4000) -> str:
+    return job[:most].decode(errors="replace") + ("…" if len(job) > most else "")

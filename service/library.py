@@ -1,0 +1,260 @@
+"""What this service knows about keys: programs, the requests they came from, refusals, and what devices said of them.
+
+Over a `Store` that may fail or hand back damaged bytes at any time: a failure counts as a miss here and nowhere matters, so
+callers need not think of it. Programs asked for lately are held ready to be sent, in bounded memory.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from core import RequestError
+from service.answer import Answer
+from service.errors import Quarantined, StoreDown, refusal_from_json, refusal_to_json
+from service.logs import logger
+from service.metrics import Metrics
+from service.store.keys import Key, Kind, Name
+from service.store.record import Damaged, Record, seal, unseal
+from service.store.store import Entry, Store
+
+T = TypeVar("T")
+log = logger("library")
+
+WRONG = "wrong"  # the verdict that puts a program into quarantine
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long things are kept in the store, in seconds; and how long a ready answer is believed before the store is asked."""
+
+    program_s: float = 90 * 86400.0
+    refusal_s: float = 60.0
+    ready_s: float = 300.0
+
+
+class Library:
+    """The programs and what is known of them. All that is kept carries the `secret`'s MAC, if there is one."""
+
+    def __init__(
+        self,
+        store: Store,
+        metrics: Metrics,
+        *,
+        ready_bytes: int,
+        lifetimes: Lifetimes | None = None,
+        secret: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._ready_bytes = ready_bytes
+        self._lifetimes = lifetimes or Lifetimes()
+        self._secret = secret
+        self._clock = clock
+        self._ready: OrderedDict[Key, tuple[Answer, float, int]] = OrderedDict()
+        self._held = 0
+        self._hits = metrics.cache_operations.labels("memory", "get", "hit")
+        self._misses = metrics.cache_operations.labels("memory", "get", "miss")
+        self.degraded: str | None = None  # why the store's last call failed; None: it answered
+
+    # programs
+
+    def ready(self, key: Key) -> Answer | None:
+        """The program, if it is held ready in this process. Never waits."""
+        held = self._ready.get(key)
+        if held is None or held[1] <= self._clock():
+            self._misses.inc()
+            return None
+        self._ready.move_to_end(key)
+        self._hits.inc()
+        return held[0]
+
+    async def program(self, key: Key) -> Answer | None:
+        """The program, or None where there is none. Raises Quarantined where a device has found it wrong."""
+        found = self.ready(key)
+        if found is not None:
+            return found
+        names = (Name(Kind.PROGRAM, key), Name(Kind.VALIDATION, key))
+        program, validation = await self._many(names)
+        return self._believed(key, program, validation)
+
+    async def program_or_refusal(self, key: Key) -> Answer | None:
+        """As `program`, and raises the refusal that is kept instead of one, all in one look."""
+        found = self.ready(key)
+        if found is not None:
+            return found
+        names = (Name(Kind.PROGRAM, key), Name(Kind.VALIDATION, key), Name(Kind.REFUSAL, key))
+        program, validation, refusal = await self._many(names)
+        answer = self._believed(key, program, validation)
+        if answer is None and refusal is not None:
+            raise self._refusal(refusal)
+        return answer
+
+    async def programs(self, keys: list[Key]) -> dict[Key, Answer]:
+        """Those of the programs that are here and not in quarantine, in one round trip."""
+        found: dict[Key, Answer] = {}
+        asked: list[Key] = []
+        for key in keys:
+            answer = self.ready(key)
+            if answer is None:
+                asked.append(key)
+            else:
+                found[key] = answer
+        names = [Name(kind, key) for key in asked for kind in (Kind.PROGRAM, Kind.VALIDATION)]
+        values = await self._many(names) if names else []
+        for i, key in enumerate(asked):
+            try:
+                answer = self._believed(key, values[2 * i], values[2 * i + 1])
+            except Quarantined:
+                continue
+            if answer is not None:
+                found[key] = answer
+        return found
+
+    async def keep(self, key: Key, program: bytes, packed: bytes, request: bytes, seconds: float) -> Answer:
+        """Keeps a program beside the canonical request it came from, both as JSON; usable whatever the store does."""
+        answer = Answer(key, Record(program, packed, seconds))
+        name, beside = Name(Kind.PROGRAM, key), Name(Kind.REQUEST, key)
+        lifetime_s = self._lifetimes.program_s
+        await self._put(
+            Entry(name, seal(name, program, packed=packed, seconds=seconds, secret=self._secret), lifetime_s),
+            Entry(beside, seal(beside, request, secret=self._secret), lifetime_s),
+        )
+        self._hold(answer)
+        return answer
+
+    async def request(self, key: Key) -> bytes | None:
+        """The canonical request (JSON) the program was compiled from, or None."""
+        name = Name(Kind.REQUEST, key)
+        record = (await self._many((name,)))[0]
+        return None if record is None else record.content
+
+    async def keep_refusal(self, key: Key, refusal: RequestError) -> None:
+        """Keeps a refusal for a short time: the same request would be refused the same way."""
+        name = Name(Kind.REFUSAL, key)
+        content = json.dumps(refusal_to_json(refusal), default=str).encode()
+        await self._put(Entry(name, seal(name, content, secret=self._secret), self._lifetimes.refusal_s))
+
+    # what devices have said
+
+    async def validations(self, key: Key) -> list[dict[str, object]]:
+        """What runs of the program on devices have said, the latest last: JSON objects with `verdict` and `device` at least."""
+        record = (await self._many((Name(Kind.VALIDATION, key),)))[0]
+        return [] if record is None else _reports(record)
+
+    async def keep_validation(self, key: Key, report: Mapping[str, object], most: int = 16) -> None:
+        """Adds what one run has said; the last `most` are kept. A `wrong` verdict puts the program into quarantine at once.
+
+        Two replicas that add at the same moment may lose one report; a `wrong` one is written again by whoever sees it next.
+        """
+        name = Name(Kind.VALIDATION, key)
+        reports = [*await self.validations(key), dict(report)]
+        wrong = [old for old in reports[:-most] if old.get("verdict") == WRONG][-1:]
+        content = json.dumps([*wrong, *reports[-most:]], default=str).encode()
+        await self._put(Entry(name, seal(name, content, secret=self._secret), self._lifetimes.program_s))
+        if report.get("verdict") == WRONG:
+            self.forget_ready(key)
+
+    def forget_ready(self, key: Key) -> None:
+        """Drops the program from this process's memory: the store is asked next time."""
+        held = self._ready.pop(key, None)
+        if held is not None:
+            self._held -= held[2]
+
+    # the store, whatever it does
+
+    async def ping(self) -> bool:
+        """Does the store answer?"""
+        try:
+            await self._store.ping()
+        except StoreDown as error:
+            self._failed("ping", error)
+            return False
+        self.degraded = None
+        return True
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    async def _many(self, names: tuple[Name, ...] | list[Name]) -> list[Record | None]:
+        values = await self._timed("get", lambda: self._store.many(names, self._lifetimes.program_s))
+        if values is None:
+            self._count("get", "error")
+            return [None] * len(names)
+        records: list[Record | None] = []
+        damaged: list[Name] = []
+        for name, value in zip(names, values, strict=True):
+            record = None
+            if value is not None:
+                try:
+                    record = unseal(name, value, secret=self._secret)
+                except Damaged as error:
+                    damaged.append(name)
+                    self._count("get", "damaged")
+                    log.warning("damaged value", name=str(name), why=str(error))
+            if name.kind is Kind.PROGRAM and name not in damaged:
+                self._count("get", "miss" if record is None else "hit")
+            records.append(record)
+        if damaged:
+            await self._timed("delete", lambda: self._store.delete(*damaged))
+        return records
+
+    async def _put(self, *entries: Entry) -> None:
+        async def put() -> bool:
+            await self._store.put(*entries)
+            return True
+
+        done = await self._timed("put", put)
+        self._count("put", "error" if done is None else "ok")
+
+    async def _timed(self, operation: str, work: Callable[[], Awaitable[T]]) -> T | None:
+        started = time.perf_counter()
+        try:
+            result = await work()
+        except StoreDown as error:
+            self._failed(operation, error)
+            return None
+        finally:
+            self._metrics.cache_operation_seconds.labels("store", operation).observe(time.perf_counter() - started)
+        self.degraded = None
+        return result
+
+    def _failed(self, operation: str, error: StoreDown) -> None:
+        if self.degraded is None:
+            log.warning("the store fails", operation=operation, why=error.detail)
+        self.degraded = error.detail
+
+    def _count(self, operation: str, result: str) -> None:
+        self._metrics.cache_operations.labels("store", operation, result).inc()
+
+    def _believed(self, key: Key, program: Record | None, validation: Record | None) -> Answer | None:
+        if validation is not None and any(report.get("verdict") == WRONG for report in _reports(validation)):
+            raise Quarantined(key)
+        if program is None:
+            return None
+        answer = Answer(key, program)
+        self._hold(answer)
+        return answer
+
+    def _hold(self, answer: Answer) -> None:
+        self.forget_ready(answer.key)
+        size = answer.size
+        if size > self._ready_bytes:
+            return
+        self._ready[answer.key] = (answer, self._clock() + self._lifetimes.ready_s, size)
+        self._held += size
+        while self._held > self._ready_bytes:
+            self.forget_ready(next(iter(self._ready)))
+
+    def _refusal(self, record: Record) -> RequestError:
+        return refusal_from_json(json.loads(record.content))
+
+
+def _reports(record: Record) -> list[dict[str, object]]:
+    reports = json.loads(record.content)
+    return [report for report in reports if isinstance(report, dict)] if isinstance(reports, list) else []

@@ -1,0 +1,119 @@
+"""Structured logs: one JSON object a line on standard output, with the ids of the request and its trace on each."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+import re
+import sys
+import time
+
+import structlog
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
+_TRACEPARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+
+_PROCESS = os.urandom(6).hex()
+_COUNT = itertools.count(1)
+
+
+def configure(level: str = "info") -> None:
+    """Sends every log of this process, the libraries' included, through one JSON formatter to standard output."""
+    shared: list[structlog.types.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _without_colour,
+                structlog.processors.format_exc_info,
+                structlog.processors.EventRenamer("message"),
+                structlog.processors.JSONRenderer(ensure_ascii=False),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
+        library = logging.getLogger(name)
+        library.handlers.clear()
+        library.propagate = True
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # what it says of its own life we say ourselves
+
+
+def _without_colour(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+    event.pop("color_message", None)
+    return event
+
+
+def logger(name: str) -> structlog.stdlib.BoundLogger:
+    """The logger of one part of the service."""
+    made: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return made
+
+
+def request_id(sent: bytes | None) -> str:
+    """The client's own id of a request, where it sent a sane one, else a new one (unique per process and request)."""
+    if sent is not None and _REQUEST_ID.fullmatch(sent):
+        return sent.decode("ascii")
+    return f"{_PROCESS}-{next(_COUNT):x}"
+
+
+def trace_id(traceparent: bytes | None) -> str | None:
+    """The trace a request belongs to (W3C Trace Context, version 00), or None."""
+    found = None if traceparent is None else _TRACEPARENT.fullmatch(traceparent)
+    return None if found is None or found[1] == b"0" * 32 else found[1].decode("ascii")
+
+
+class AccessLog:
+    """One line per request, written without the machinery of `logging`: it is on the path of every hit."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def line(
+        self,
+        *,
+        method: str,
+        path: str,
+        status: int,
+        seconds: float,
+        request_id: str,
+        trace_id: str | None,
+        client: str,
+        key: str | None,
+        result: str | None,
+        size: int,
+    ) -> None:
+        """Writes the line of one request. Text from the client is escaped as JSON; nothing else of it is written."""
+        if not self.enabled:
+            return
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
+        fields: dict[str, object] = {
+            "message": "request", "level": "info", "logger": "access", "time": f"{stamp}.{int(now % 1 * 1e6):06d}Z",
+            "method": method, "path": path[:200], "status": status, "ms": round(seconds * 1000, 3), "bytes": size,
+            "request_id": request_id, "client": client,
+        }  # fmt: skip
+        if key is not None:
+            fields["key"] = key
+        if result is not None:
+            fields["result"] = result
+        if trace_id is not None:
+            fields["trace_id"] = trace_id
+        sys.stdout.write(json.dumps(fields) + "\n")

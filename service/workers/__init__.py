@@ -1,0 +1,1 @@
+"""Processes that compile: `pool` keeps them within limits and replaces the lost, `task` is what runs inside one."""

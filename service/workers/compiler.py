@@ -1,0 +1,54 @@
+"""The compiler as the service uses it: requests are read here, compiled in worker processes.
+
+Reading is short for ordinary requests and done at once; a large body is read in a thread, so that the event loop turns
+meanwhile, and equal bodies that arrive together are read once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+
+from core import Limits
+from service.asking import Asked, asked_in
+from service.flight.local import Flights
+from service.workers.pool import Pool
+from service.workers.task import Job, Outcome
+
+READ_AT_ONCE = 8192  # bytes of body; about a millisecond's reading
+
+
+class CoreCompiler:
+    """`core`, within limits, in the processes of a pool."""
+
+    def __init__(self, pool: Pool[Job, Outcome], limits: Limits) -> None:
+        self._pool = pool
+        self._limits = limits
+        self._reading: Flights[Asked] = Flights()
+
+    async def read(self, body: bytes) -> Asked:
+        if len(body) <= READ_AT_ONCE:
+            return asked_in(body, self._limits)
+        digest = hashlib.blake2b(body, digest_size=32).digest()
+        asked, _ = await self._reading.run(digest, lambda _: asyncio.to_thread(asked_in, body, self._limits))
+        return asked
+
+    async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        return await self._pool.job(Job(asked.job, self._limits), wanted)
+
+    async def start(self) -> None:
+        await self._pool.start()
+
+    @property
+    def answers(self) -> bool:
+        return self._pool.answers
+
+    def update(self) -> None:
+        self._pool.update()
+
+    async def drain(self) -> None:
+        await self._pool.drain()
+
+    async def close(self) -> None:
+        await self._pool.close()

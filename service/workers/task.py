@@ -1,0 +1,126 @@
+"""What runs inside a worker process: a request's JSON in, a program's JSON or a refusal out.
+
+Everything that crosses the process boundary is plain bytes, numbers and errors of ours. A worker needs no network, no files and
+no environment.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass, field
+
+from core import CompilerBug, LatheError, Limits, Request, compile_kernel, read_json
+from service.codings import pack
+from service.errors import OutOfMemory
+
+ORPHAN_CHECK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One compile: the request as JSON text, and the limits it is under."""
+
+    request: bytes
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A program's JSON, the same as a zstd frame, the canonical request's JSON; seconds by stage, in order."""
+
+    program: bytes
+    packed: bytes
+    request: bytes
+    stages: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why there is no program. trace: where a defect showed, for the log only."""
+
+    error: LatheError
+    stages: dict[str, float] = field(default_factory=dict)
+    trace: str | None = None
+
+
+Outcome = Made | Failed
+
+
+class Stopwatch:
+    """Told each stage as it ends, it knows how long each took."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def __call__(self, stage: str, value: object = None) -> None:
+        now = time.perf_counter()
+        self.stages[stage] = self.stages.get(stage, 0.0) + now - self._last
+        self._last = now
+
+
+def run(job: Job) -> Outcome:
+    """Compiles one request. Whatever happens is an outcome; nothing is raised but what ends the process."""
+    watch = Stopwatch()
+    try:
+        request = Request.from_json(read_json(job.request, job.limits), job.limits)
+        watch("read")
+        program = compile_kernel(request, job.limits, watch)
+        watch("assemble")
+        made = dumped(program.to_json())
+        beside = dumped(canonical(request))
+        packed = pack(made)
+        watch("pack")
+        return Made(made, packed, beside, watch.stages)
+    except LatheError as error:
+        return Failed(error, watch.stages, traceback.format_exc() if isinstance(error, CompilerBug) else None)
+    except MemoryError:
+        gc.collect()
+        return Failed(OutOfMemory(allowed=resource.getrlimit(resource.RLIMIT_AS)[0]), watch.stages)
+    except Exception as error:
+        bug = CompilerBug("compile", f"{type(error).__name__} after {list(watch.stages)[-1:] or ['nothing']}")
+        return Failed(bug, watch.stages, traceback.format_exc())
+
+
+def canonical(request: Request) -> dict[str, object]:
+    """The request that the program alone answers: without what was to be done beside compiling."""
+    value = request.to_json()
+    kept: dict[str, object] = {name: value[name] for name in ("ast", "device", "optimize", "annotate") if name in value}
+    if not isinstance(kept.get("optimize"), list):
+        kept["optimize"] = "heuristic"
+    return kept
+
+
+def warm() -> int:
+    """The first job of a worker: by then everything is imported. The process's id."""
+    return os.getpid()
+
+
+def dumped(value: object) -> bytes:
+    """JSON text without spaces, as it is stored and sent."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def begin(memory_bytes: int) -> None:
+    """Runs once in a new worker: its limits, and an end when the service has ended without a word.
+
+    SIGTERM is left to the service: a signal to the whole process group must not take the work that it finishes first.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ.clear()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(ORPHAN_CHECK_S)
+    os._exit(1)

@@ -1,0 +1,46 @@
+"""Every row of every table, proved on random values of each type it may fire on."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from core.dtypes import DType
+from core.ir.evaluate import evaluate
+from core.ir.op import Op
+from core.passes import arithmetic, gates, vectors
+from core.passes.simplify import FAST_RULES, RULES
+from core.rewrite import Rule, RuleSet
+from tests.core.passes.samples import bits, instances, is_open, replacements
+
+STRUCTURAL = frozenset((Op.EXTRACT, Op.VECTOR, Op.ACC, Op.UPDATE, Op.LOAD, Op.STORE, Op.BARRIER, Op.SINK))  # no functions of numbers: cases show them
+VALUE_RULES = [r for r in RULES if r.before.ops[0] not in STRUCTURAL]
+FIRINGS, ATTEMPTS = 60, 6_000
+
+
+@pytest.mark.parametrize("rule", VALUE_RULES, ids=str)
+def test_a_rule_keeps_every_bit(rule: Rule) -> None:
+    fired: dict[DType, int] = {}
+    for instance in islice(instances(rule, seed=1), ATTEMPTS):
+        for result in replacements(rule, instance.root):
+            assert (instance.root.dtype, instance.root.lanes) == (result.dtype, result.lanes)
+            fired[instance.root.dtype] = fired.get(instance.root.dtype, 0) + 1
+            for _ in range(8):
+                known = instance.assignment()
+                if is_open(instance.root, known):
+                    continue
+                assert bits(evaluate(instance.root, known)) == bits(evaluate(result, known)), (instance.root, instance.root.src, known, result)
+        if sum(fired.values()) >= FIRINGS and len(fired) == len(rule.typing().types(rule.typing().root) or fired):
+            break
+
+    assert sum(fired.values()) >= FIRINGS, "the rule hardly ever fires"
+    assert (rule.typing().types(rule.typing().root) or set(fired)) == set(fired), "the rule never fires on some of its types"
+
+
+def test_the_tables_are_whole() -> None:
+    parts = RuleSet(vectors.VECTORS, arithmetic.EXACT, gates.GATES)
+
+    assert parts.rules == RULES.rules
+    assert set(FAST_RULES.rules) - set(RULES.rules) == set(arithmetic.FAST_MATH.rules)
+    assert len({str(r) for r in RULES}) >= len(RULES.rules) - 8  # rows that differ in their condition only
