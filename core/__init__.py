@@ -1,5 +1,6 @@
 """The compiler: pure functions from a request to a program. This is its whole public surface."""
 
+from core.compiler import compile_kernel
 from core.device import DeviceOptions, TensorCore
 from core.errors import (
     CompilerBug,
@@ -16,12 +17,36 @@ from core.errors import (
 )
 from core.json_text import read_json
 from core.limits import Limits
+from core.program import Argument, Program
 from core.request import Request, Search, program_key
 from core.schedule.option import ScheduleOption
+from core.targets import TARGETS, Target
 from core.version import COMPILER
 
 __all__ = [
-    "COMPILER", "CompilerBug", "DeviceOptions", "KernelError", "LatheError", "LimitExceeded", "Limits", "NotJson", "OptionRefused", "Pointer",
-    "Request", "RequestError", "ScheduleOption", "Search", "TargetError", "TensorCore", "TextRejected", "WireError", "program_key",
+    "COMPILER",
+    "TARGETS",
+    "Argument",
+    "CompilerBug",
+    "DeviceOptions",
+    "KernelError",
+    "LatheError",
+    "LimitExceeded",
+    "Limits",
+    "NotJson",
+    "OptionRefused",
+    "Pointer",
+    "Program",
+    "Request",
+    "RequestError",
+    "ScheduleOption",
+    "Search",
+    "Target",
+    "TargetError",
+    "TensorCore",
+    "TextRejected",
+    "WireError",
+    "compile_kernel",
+    "program_key",
     "read_json",
-]  # fmt: skip
+]

@@ -1,8 +1,9 @@
 """Bytes to the value they spell, if they are one JSON text (RFC 8259) that every reader reads alike.
 
-The first thing that happens to a request. Refused beyond the grammar: a member name twice in one object, NaN and Infinity, a byte order
-mark, half of a surrogate pair. How deep arrays and objects lie within each other is found by a scan in linear time before anything is
-parsed, so deep input costs no stack; a number too long to be meant is cut to one that no rule of the format can hold.
+The first thing that happens to a request. Refused beyond the grammar: a member name twice in one object, NaN and Infinity,
+a byte order mark, half of a surrogate pair. How deep arrays and objects lie within each other is found by a scan in linear
+time before anything is parsed, so deep input costs no stack; a number too long to be meant is cut to one that no rule of
+the format can hold.
 """
 
 from __future__ import annotations
@@ -33,14 +34,18 @@ def read_json(raw: bytes, limits: Limits | None = None) -> object:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotJson("", expected="UTF-8", got=Said(f"byte {raw[error.start]:#04x} at {error.start}, {error.reason}")) from None
+        raise NotJson(
+            "", expected="UTF-8", got=Said(f"byte {raw[error.start]:#04x} at {error.start}, {error.reason}")
+        ) from None
     if text.startswith("\ufeff"):
         raise NotJson("", expected="a JSON text without a byte order mark", got=Said("a byte order mark"))
     decoder = _CAREFUL if b"0" * _LONGEST_NUMBER in outside.translate(_DIGITS) else _PLAIN
     try:
         value: object = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise NotJson("", expected="one JSON text", got=Said(f"{error.msg} (line {error.lineno}, column {error.colno})")) from None
+        raise NotJson(
+            "", expected="one JSON text", got=Said(f"{error.msg} (line {error.lineno}, column {error.colno})")
+        ) from None
     except RecursionError:
         raise LimitExceeded("", limit="nesting", needed="more than the interpreter's stack", allowed=limits.nesting) from None
     if _SURROGATE.search(raw):

@@ -20,11 +20,11 @@ from core.kernel.read import read_kernel
 from core.kernel.write import kernel_to_json
 from core.limits import Limits
 from core.schedule.option import ScheduleOption, read_option
+from core.targets import TARGETS
 from core.targets.defaults import BINARIES
 from core.targets.resolve import resolve_device
 from core.version import COMPILER
 
-RENDERED = ("opencl", "c")  # targets whose renderer exists
 FORMATS = ("cubin", "ptx", "hsaco", "so", "spirv", "clbin")
 _REQUIRED = ("ast", "device")
 _MEMBERS = (*_REQUIRED, "optimize", "annotate", "binary", "require")
@@ -89,12 +89,19 @@ class Request:
         if "require" in body and body["require"] != "validated":
             raise WireError(at / "require", expected='"validated"', got=body["require"])
         found = canonical(check_kernel(read_kernel(body["ast"], limits, at / "ast"), at / "ast"))
-        if device.target not in RENDERED:
+        if device.target not in TARGETS:
             raise TargetError(at / "device" / "target", target=device.target, feature="renderer")
         return Request(
-            found.kernel, found.rows, found.ast_hash, found.text, device, optimize, annotate, binary,
+            found.kernel,
+            found.rows,
+            found.ast_hash,
+            found.text,
+            device,
+            optimize,
+            annotate,
+            binary,
             "validated" if "require" in body else None,
-        )  # fmt: skip
+        )
 
     @property
     def schedule(self) -> Schedule:
@@ -119,8 +126,11 @@ class Request:
         elif isinstance(optimize, Search):
             asked = optimize.to_json()
         body: dict[str, object] = {
-            "ast": kernel_to_json(self.kernel), "device": self.device.to_json(), "optimize": asked, "annotate": self.annotate
-        }  # fmt: skip
+            "ast": kernel_to_json(self.kernel),
+            "device": self.device.to_json(),
+            "optimize": asked,
+            "annotate": self.annotate,
+        }
         if self.binary:
             body["binary"] = list(self.binary)
         if self.require:
@@ -162,7 +172,9 @@ def _optimize(value: object, at: Pointer) -> Optimize:
 def _search(value: dict[str, object], at: Pointer) -> Search:
     for name in value:
         if name not in ("search", "width", "seconds", "candidates"):
-            raise WireError(at / name, expected="no such member: a search has search, width, seconds and candidates", got=value[name])
+            raise WireError(
+                at / name, expected="no such member: a search has search, width, seconds and candidates", got=value[name]
+            )
     if value.get("search") != "beam":
         raise WireError(at / "search", expected='"beam"', got=value["search"] if "search" in value else Said("nothing"))
     found = Search()

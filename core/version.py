@@ -1,4 +1,4 @@
-"""The `compiler` of keys: a digest of core's own sources, so that it follows from what the compiler is and nobody has to raise it.
+"""The `compiler` of keys: a digest of core's own sources. It follows from what the compiler is, and nobody has to raise it.
 
 The one read core makes of itself, once, at import. A program compiled by other sources has another key.
 """
@@ -19,12 +19,13 @@ def _sources(folder: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]
             yield path + entry.name, entry.read_bytes()
 
 
-def _digest() -> str:
-    digest = sha256()
-    for path, source in sorted(_sources(files("core"))):
-        digest.update(f"{path}\0{len(source)}\0".encode())
-        digest.update(source)
-    return digest.hexdigest()
+def digest(folder: Traversable) -> str:
+    """SHA-256 over the paths and contents of a folder's Python sources, in the order of their paths."""
+    total = sha256()
+    for path, source in sorted(_sources(folder)):
+        total.update(f"{path}\0{len(source)}\0".encode())
+        total.update(source)
+    return total.hexdigest()
 
 
-COMPILER = f"lathe-{_digest()[:16]}"
+COMPILER = f"lathe-{digest(files('core'))[:16]}"

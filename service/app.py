@@ -103,7 +103,15 @@ def build_app(
     )
     services = Services(settings, metrics, library, compiler, flow, AccessLog(settings.access_log))
 
-    app = FastAPI(title="Lathe", version=own_version(), lifespan=_life, openapi_url=None, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Lathe",
+        version=own_version(),
+        lifespan=_life,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.services = services
     for router in ROUTERS:
         app.include_router(router)

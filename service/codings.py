@@ -21,6 +21,7 @@ ZSTD_LEVEL = 3  # 4 KB in some 30 µs, to about a quarter of the size
 GZIP_LEVEL = 6
 WINDOW_MOST = 8 << 20  # bytes of window a zstd frame may ask for; what RFC 9659 allows in HTTP
 CHUNK = 1 << 16
+ZSTD_STEP = 256  # bytes inflated at once: one block of four may stand for 128 KiB, so a step for 8 MiB at most
 WORTH_CODING = 1024  # bytes below which an answer is sent as it is
 
 
@@ -84,14 +85,14 @@ def _unzstd(sent: bytes, most: int) -> bytes:
     try:
         while rest:
             frame = zstandard.ZstdDecompressor(max_window_size=WINDOW_MOST).decompressobj()
-            for start in range(0, len(rest), 4096):  # in pieces: one call inflates all it is given
-                part = frame.decompress(rest[start : start + 4096])
+            for start in range(0, len(rest), ZSTD_STEP):  # one call inflates all it is given
+                part = frame.decompress(rest[start : start + ZSTD_STEP])
                 parts.append(part)
                 held += len(part)
                 if held > most:
                     raise BodyTooLarge(limit="inflated_bytes", allowed=most)
                 if frame.eof:
-                    rest = frame.unused_data + rest[start + 4096 :]
+                    rest = frame.unused_data + rest[start + ZSTD_STEP :]
                     break
             else:
                 raise HttpRefused(400, "the zstd body ends too soon")

@@ -222,7 +222,7 @@ def refusal_to_json(error: RequestError) -> dict[str, object]:
 
 
 KEPT: Mapping[str, type[RequestError]] = {
-    kind.__name__: kind for kind in (WireError, KernelError, OptionRefused, TargetError, LimitExceeded, RequestError)
+    kind.__name__: kind for kind in (WireError, NotJson, KernelError, OptionRefused, TargetError, LimitExceeded, RequestError)
 }
 
 

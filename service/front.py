@@ -11,13 +11,15 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import structlog
+from fastapi import FastAPI
 
 from core import CompilerBug, LatheError
 from service.answer import Answer, Headers
-from service.api.bodies import BODY, received
+from service.api.bodies import BODY, JSON, received, takes_kind
 from service.api.compile import compiled
 from service.api.programs import held, served
 from service.errors import PROBLEM_JSON, Problem, Quarantined, problem
@@ -30,7 +32,6 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logger("http")
 
@@ -38,7 +39,6 @@ CALL = "lathe.call"  # where the framework's handlers find the Call, in the scop
 DEFECT = "the service has met a defect of its own"
 PROGRAM = "/program/"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
-ANY_JSON = (b"*/*", b"application/json", b"application/*")
 PLAIN_JSON = frozenset((b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"))
 
 
@@ -64,6 +64,10 @@ class Call:
         self.ended = False
         self.key: str | None = None
         self.result: str | None = None
+
+    def takes_json(self) -> bool:
+        accept = self.headers.get(b"accept")
+        return accept is None or accept == b"*/*" or takes_kind(accept.decode("latin-1"), JSON)
 
     async def answer(self, status: int, headers: Headers, body: bytes) -> None:
         """Sends a whole answer. `headers` is not changed."""
@@ -125,11 +129,15 @@ class Seen:
 class Front:
     """The ASGI application around the framework's."""
 
-    def __init__(self, app: App, services: Services) -> None:
+    def __init__(self, app: FastAPI, services: Services) -> None:
         self._app = app
         self._services = services
         self._seen = Seen(services.settings.seen_bodies)
         self._counts: dict[tuple[str, str, int], tuple[Any, Any]] = {}
+
+    def life(self) -> AbstractAsyncContextManager[object]:
+        """The app's life, for whoever serves it without a server: start on entering, drain and end on leaving."""
+        return self._app.router.lifespan_context(self._app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -158,8 +166,7 @@ class Front:
             self._account(call, route or _route(scope))
 
     async def _program(self, call: Call, receive: Receive) -> None:
-        accept = call.headers.get(b"accept")
-        if accept is not None and not any(kind in accept for kind in ANY_JSON):
+        if not call.takes_json():
             await self._behind(call, receive)
             return
         key = call.path[len(PROGRAM) :]
@@ -192,10 +199,8 @@ class Front:
 
     async def _seen_before(self, call: Call, digest: bytes) -> Answer | None:
         key = self._seen.key(digest)
-        if key is None or call.headers.get(b"content-type", b"application/json").lower() not in PLAIN_JSON:
-            return None
-        accept = call.headers.get(b"accept")
-        if accept is not None and not any(kind in accept for kind in ANY_JSON):
+        kind = call.headers.get(b"content-type", b"application/json").lower()
+        if key is None or kind not in PLAIN_JSON or not call.takes_json():
             return None
         return self._services.library.ready(key) or await self._services.library.program(key)
 

@@ -91,8 +91,9 @@ class Library:
         names = (Name(Kind.PROGRAM, key), Name(Kind.VALIDATION, key), Name(Kind.REFUSAL, key))
         program, validation, refusal = await self._many(names)
         answer = self._believed(key, program, validation)
-        if answer is None and refusal is not None:
-            raise self._refusal(refusal)
+        kept = None if answer is not None or refusal is None else _refusal(refusal)
+        if kept is not None:
+            raise kept
         return answer
 
     async def programs(self, keys: list[Key]) -> dict[Key, Answer]:
@@ -251,10 +252,17 @@ class Library:
         while self._held > self._ready_bytes:
             self.forget_ready(next(iter(self._ready)))
 
-    def _refusal(self, record: Record) -> RequestError:
+
+def _refusal(record: Record) -> RequestError | None:
+    try:
         return refusal_from_json(json.loads(record.content))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # written by another version of the service
 
 
 def _reports(record: Record) -> list[dict[str, object]]:
-    reports = json.loads(record.content)
+    try:
+        reports = json.loads(record.content)
+    except ValueError:
+        return []
     return [report for report in reports if isinstance(report, dict)] if isinstance(reports, list) else []

@@ -82,7 +82,12 @@ def every_form() -> Json:
         load(2, [4, 8], offset=0, mask=[[0, 4], [0, 8]]),
         {"op": "LOAD", "buffer": 3, "dtype": "int32", "shape": [4, 8], "index": "axis0*8 + axis1", "valid": ["axis1 < n"]},
         {
-            "op": "LOAD", "buffer": 4, "dtype": "float32", "src": [1], "shape": [4, 8], "index": "src0*8 + axis1",
+            "op": "LOAD",
+            "buffer": 4,
+            "dtype": "float32",
+            "src": [1],
+            "shape": [4, 8],
+            "index": "src0*8 + axis1",
             "valid": ["src0 >= 0", "src0 < 50"],
         },
         const(1.5, [4, 8]),
@@ -95,10 +100,18 @@ def every_form() -> Json:
         node("REDUCE_SUM", 9, axes=[1]),
         node("REDUCE_MAX", 1, axes=[1]),
         store(10, [4, 1]),
-        {"op": "STORE", "buffer": 1, "dtype": "float32", "shape": [4, 1], "index": "axis0", "valid": ["src1 < 3"], "src": [10, 11]},
+        {
+            "op": "STORE",
+            "buffer": 1,
+            "dtype": "float32",
+            "shape": [4, 1],
+            "index": "axis0",
+            "valid": ["src1 < 3"],
+            "src": [10, 11],
+        },
         outputs=[12, 13],
         variables=[variable("n", 1, 8)],
-    )  # fmt: skip
+    )
 
 
 def add_kernel(shape: list[Any] | None = None) -> Json:

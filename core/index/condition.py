@@ -125,6 +125,12 @@ def all_of(conditions: Iterable[Value]) -> Value:
     return parts[0] if len(parts) == 1 else make(Op.ALL, BOOL, tuple(parts), None, 1, (0, 1))
 
 
+def _bounds_one_atom(c: Value) -> bool:
+    """Such conditions imply nothing about each other but what A2 has seen."""
+    x = c.src[0]
+    return x in x.free or (x.op is Op.SUM and len(x.src) == 1 and x.src[0] in x.free)
+
+
 MAX_IMPLIED = 12  # conditions among which implied ones are looked for: the search is quadratic
 
 
@@ -132,7 +138,7 @@ def _drop_implied(kept: list[Value]) -> list[Value] | None:
     """A4: without what the intervals of the others imply; None where they contradict each other."""
     from core.index.given import Given
 
-    if len(kept) > MAX_IMPLIED:
+    if len(kept) > MAX_IMPLIED or all(_bounds_one_atom(c) for c in kept):
         return kept
     kept = sorted(kept, key=lambda c: (len(c.src[0].free), c.order), reverse=True)
     for c in list(kept):

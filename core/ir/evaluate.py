@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 
 from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, DType, Kind, Number
-from core.ir.args import lane_of, number_of
 from core.ir.op import OPS, Op
+from core.ir.parts import content, integer
 from core.ir.value import Arg, Value, bits_of, constant
 
 Meaning = Callable[..., Number]
@@ -47,7 +47,7 @@ def fold(op: Op, dtype: DType, operands: Sequence[Number], dtypes: Sequence[DTyp
 def fold_value(root: Value) -> Value | None:
     """The constant an elementwise operation on constants is, or None."""
     src = root.src
-    number = fold(root.op, root.dtype, [number_of(s) for s in src], [s.dtype for s in src], root.arg)
+    number = fold(root.op, root.dtype, [content(s) for s in src], [s.dtype for s in src], root.arg)
     return None if number is None else constant(number, root.dtype, root.lanes)
 
 
@@ -271,12 +271,12 @@ def evaluate(root: Value, known: Mapping[Value, Content]) -> Content:
 def step(value: Value, operands: Sequence[Content]) -> Content:
     """One pure operation on its operands' contents, lane by lane; a single condition rules all lanes. Raises KeyError for others."""
     if value.op is Op.CONST:
-        return number_of(value) if value.lanes == 1 else (number_of(value),) * value.lanes
+        return content(value) if value.lanes == 1 else (content(value),) * value.lanes
     if value.op is Op.VECTOR:
         return tuple(operands)  # type: ignore[arg-type]  # of scalars
     if value.op is Op.EXTRACT:
         vector = operands[0]
-        return vector[lane_of(value)] if isinstance(vector, tuple) else vector
+        return vector[integer(value)] if isinstance(vector, tuple) else vector
     function = meaning(value.op, value.dtype, tuple([s.dtype for s in value.src]), value.arg)
     if value.lanes == 1:
         return function(*operands)

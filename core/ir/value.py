@@ -16,7 +16,7 @@ from core.ir.op import OPS, Op
 
 Arg = Hashable
 _MASK = (1 << 61) - 1
-NO_VALUES: frozenset["Value"] = frozenset()
+NO_VALUES: frozenset[Value] = frozenset()
 
 
 class Value:

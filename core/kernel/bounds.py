@@ -1,6 +1,7 @@
 """Least and greatest value of an expression over declared variables, where the wire asks for it before there is any algebra.
 
-Intervals step by step: sound, and loose where a variable stands twice. Where looseness would refuse something, few values are simply tried.
+Intervals step by step: sound, and loose where a variable stands twice. Where looseness would refuse something, few values
+are simply tried.
 """
 
 from __future__ import annotations
@@ -78,8 +79,9 @@ def may_be_negative(size: Size, variables: Mapping[str, Variable]) -> bool:
 def _deciding_values(size: Expression, variable: Variable) -> Sequence[int]:
     """Values of a variable among which `size` takes its least one, whatever the others are.
 
-    Let L be the product of all divisors in it. Among values that agree modulo L an expression that is linear in the variable, // and %
-    aside, grows by equal steps: it is least at one of the ends. So L values at each end decide; all of them where it is not linear.
+    Let L be the product of all divisors in it. Among values that agree modulo L an expression that is linear in the variable,
+    // and % aside, grows by equal steps: it is least at one of the ends. So L values at each end decide; all of them where it
+    is not linear.
     """
     every = range(variable.min, variable.max + 1)
     steps = size.postfix

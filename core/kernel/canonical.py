@@ -1,8 +1,9 @@
 """One table per DAG, and its name.
 
-Whatever the order of rows, however often a node is written, with or without defaults and spaces: one canonical kernel, one text, one
-`ast_hash`. The compiler works on the canonical kernel alone, so equal hashes mean equal programs. `docs/keys.md` is this page for those
-who compute a hash elsewhere. The text is RFC 8785 JSON: members sorted, no spaces, no number that a double does not hold.
+Whatever the order of rows, however often a node is written, with or without defaults and spaces: one canonical kernel, one
+text, one `ast_hash`. The compiler works on the canonical kernel alone, so equal hashes mean equal programs. `docs/keys.md`
+is this page for those who compute a hash elsewhere. The text is RFC 8785 JSON: members sorted, no spaces, no number that a
+double does not hold.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Canonical:
 
 
 def canonical(kernel: Kernel) -> Canonical:
-    """The canonical form of a checked kernel: what the outputs need, equal nodes once, in the order a depth-first walk finishes them."""
+    """A checked kernel's canonical form: what the outputs need, equal nodes once, as a depth-first walk finishes them."""
     texts, unique = _merge_equal(kernel)
     rows = _finishing_order(kernel, unique)
     place = {row: number for number, row in enumerate(rows)}
@@ -48,7 +49,9 @@ def canonical(kernel: Kernel) -> Canonical:
     variables = tuple(sorted(kernel.variables, key=lambda variable: variable.name))
     outputs = tuple([place[unique[row]] for row in kernel.outputs])
     result = Kernel(variables, tuple(nodes), outputs, tuple([kernel.shapes[row] for row in rows]), kernel.full)
-    if any(type(extent) is not int for extent in kernel.full):  # which of equal expressions stands for all: the first in canonical order
+    if any(
+        type(extent) is not int for extent in kernel.full
+    ):  # which of equal expressions stands for all: the first in canonical order
         shapes, full = shapes_of(result)
         result = Kernel(variables, result.nodes, outputs, shapes, full)
     declared = ",".join([f'{{"max":{v.max},"min":{v.min},"name":"{v.name}"}}' for v in variables])
@@ -162,7 +165,9 @@ def _views(place: Views) -> str:
         mask = "null"
         if view.mask is not None:
             mask = "[" + ",".join([f"[{_size(begin)},{_size(end)}]" for begin, end in view.mask]) + "]"
-        texts.append(f'{{"mask":{mask},"offset":{_size(view.offset)},"shape":{_sizes(view.shape)},"strides":{_sizes(view.strides)}}}')
+        texts.append(
+            f'{{"mask":{mask},"offset":{_size(view.offset)},"shape":{_sizes(view.shape)},"strides":{_sizes(view.strides)}}}'
+        )
     return "[" + ",".join(texts) + "]"
 
 

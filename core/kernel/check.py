@@ -1,17 +1,16 @@
 """What the wire page demands of a kernel beyond its grammar: shapes, dtypes, buffers, images, masks.
 
-Between `read` and everything else. Each node is checked by itself: its operands' dtypes and shapes, its masks, its extents. What the
-outputs need is then checked together: one rank, one full extent per axis, the buffers' numbers. A node no output needs is held to the
-first kind of rule and to none of the second: it takes no part in the kernel. Where elements lie (addresses, races, two points storing
-to one element) needs the index algebra and is `leaves`' affair.
+Between `read` and everything else. Each node is checked by itself: its operands' dtypes and shapes, its masks, its extents.
+What the outputs need is then checked together: one rank, one full extent per axis, the buffers' numbers. A node no output
+needs is held to the first kind of rule and to none of the second: it takes no part in the kernel. Where elements lie
+(addresses, races, two points storing to one element) needs the index algebra and is `leaves`' affair.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
-from core.dtypes import BOOL, FLOAT16, FLOAT32, DType
+from core.dtypes import BOOL, FLOAT16, FLOAT32, VOID, DType
 from core.errors import KernelError, Pointer, Said
 from core.kernel.expression import Size
 from core.kernel.extents import Extents, Shape, fits, joined, shown_shape
@@ -25,16 +24,18 @@ def check_kernel(kernel: Kernel, at: Pointer = AST) -> Kernel:
     """The kernel with `shapes` and `full`. Raises KernelError with the node's pointer."""
     extents = Extents(kernel.variables)
     shapes: list[Shape] = []
+    dtypes: list[DType] = []  # of each node's value; VOID of a store
     for row, node in enumerate(kernel.nodes):
         try:
-            shapes.append(_shape(kernel, row, node, shapes, extents))
+            shapes.append(_shape(node, shapes, dtypes, extents))
         except _Wrong as wrong:
             raise wrong.error(at / "nodes" / row, row) from None
+        dtypes.append(VOID if type(node) is Store else value_dtype(node))
     needed = reachable(kernel, at)
     full = _full_extents(kernel, needed, shapes, at)
     _check_outputs(kernel, shapes, at)
     _check_buffers(kernel, needed, at)
-    return replace(kernel, shapes=tuple(shapes), full=full)
+    return Kernel(kernel.variables, kernel.nodes, kernel.outputs, tuple(shapes), full)
 
 
 def shapes_of(kernel: Kernel) -> tuple[tuple[Shape, ...], Shape]:
@@ -63,14 +64,13 @@ class _Wrong(Exception):
         return KernelError(at, expected=self.expected, got=Said(self.got), node=row)
 
 
-def _shape(kernel: Kernel, row: int, node: Node, shapes: list[Shape], extents: Extents) -> Shape:
+def _shape(node: Node, shapes: list[Shape], dtypes: list[DType], extents: Extents) -> Shape:
     """The node's shape, the node being right by itself."""
-    nodes = kernel.nodes
     for k, source in enumerate(node.src):
-        if isinstance(nodes[source], Store):
+        if dtypes[source] is VOID:
             raise _Wrong("an operand with a value", f"a STORE (node {source})", "src", k)
     if isinstance(node, Elementwise):
-        _check_operands(node, [value_dtype(nodes[source]) for source in node.src])
+        _check_operands(node, [dtypes[source] for source in node.src])
         shape = shapes[node.src[0]] if len(node.src) == 1 else joined([shapes[source] for source in node.src])
         if shape is None:
             came = " and ".join(shown_shape(shapes[source]) for source in node.src)
@@ -92,7 +92,8 @@ def _shape(kernel: Kernel, row: int, node: Node, shapes: list[Shape], extents: E
     if not isinstance(node, Const):
         if node.image is not None and node.dtype is not FLOAT16 and node.dtype is not FLOAT32:
             raise _Wrong("float16 or float32, the storage types of images", node.dtype.name, "dtype")
-        _check_sources(kernel, node, shape, shapes)
+        if node.src:
+            _check_sources(node, shape, shapes, dtypes)
     return shape
 
 
@@ -116,7 +117,9 @@ def _check_operands(node: Elementwise, dtypes: list[DType]) -> None:
         return
     if op == "BITCAST":
         if node.dtype.bits != dtypes[0].bits:
-            raise _Wrong(f"a dtype of {dtypes[0].bits} bits, as {dtypes[0].name} has", f"{node.dtype.name} of {node.dtype.bits}", "dtype")
+            raise _Wrong(
+                f"a dtype of {dtypes[0].bits} bits, as {dtypes[0].name} has", f"{node.dtype.name} of {node.dtype.bits}", "dtype"
+            )
         return
     if op == "WHERE":
         if dtypes[0] is not BOOL:
@@ -128,30 +131,34 @@ def _check_operands(node: Elementwise, dtypes: list[DType]) -> None:
     if op in SHIFTS:
         if dtypes[1] not in INTEGERS:
             raise _Wrong("an integer dtype for a shift's amount", dtypes[1].name, "src", 1)
-    elif any(dtype is not dtypes[0] for dtype in dtypes):
+    elif dtypes[-1] is not dtypes[0] or (len(dtypes) == 3 and dtypes[1] is not dtypes[0]):
         raise _Wrong(f"operands of {op} of one dtype (nothing is promoted)", " and ".join(dtype.name for dtype in dtypes))
 
 
 def _check_view(view: View, number: int, extents: Extents) -> None:
     for axis, extent in enumerate(view.shape):
-        if extents.may_be_negative(extent):
+        if (type(extent) is not int or extent < 0) and extents.may_be_negative(extent):
             raise _Wrong("an extent that is never negative", str(extent), "views", number, "shape", axis)
     if view.mask is None:
         return
     for axis, (begin, end) in enumerate(view.mask):
         extent = extents.one(view.shape[axis])
+        if type(begin) is int and type(end) is int and type(extent) is int and 0 <= begin <= end <= extent:
+            continue
         known = [bound for bound in (0, begin, end, extent) if isinstance(bound, int)]
         if any(low > high for low, high in pairwise(known)):
-            raise _Wrong(f"a range with 0 ≤ begin ≤ end ≤ {extent}, the extent", f"[{begin}, {end})", "views", number, "mask", axis)
+            raise _Wrong(
+                f"a range with 0 ≤ begin ≤ end ≤ {extent}, the extent", f"[{begin}, {end})", "views", number, "mask", axis
+            )
 
 
-def _check_sources(kernel: Kernel, node: Load | Store, shape: Shape, shapes: list[Shape]) -> None:
+def _check_sources(node: Load | Store, shape: Shape, shapes: list[Shape], dtypes: list[DType]) -> None:
     """What a store stores, and the values that index or valid name."""
     values = node.src
     if isinstance(node, Store):
         stored = values[0]
         values = values[1:]
-        came = value_dtype(kernel.nodes[stored])
+        came = dtypes[stored]
         if came is not value_dtype(node):
             what = f"{value_dtype(node).name}, {'what an image takes' if node.image else 'the dtype of the store'}"
             raise _Wrong(what, came.name, "src", 0)
@@ -159,7 +166,7 @@ def _check_sources(kernel: Kernel, node: Load | Store, shape: Shape, shapes: lis
             raise _Wrong(f"a value with the store's extents {shown_shape(shape)}, or 1", shown_shape(shapes[stored]), "src", 0)
     first = len(node.src) - len(values)
     for k, source in enumerate(values, first):
-        came = value_dtype(kernel.nodes[source])
+        came = dtypes[source]
         if came not in BITS:
             raise _Wrong("an integer or bool for a value named in index or valid", came.name, "src", k)
         if not fits(shapes[source], shape):
@@ -171,7 +178,12 @@ def reachable(kernel: Kernel, at: Pointer = AST) -> list[bool]:
     needed = [False] * len(kernel.nodes)
     for k, row in enumerate(kernel.outputs):
         if not isinstance(kernel.nodes[row], Store):
-            raise KernelError(at / "outputs" / k, expected="the index of a STORE", got=Said(f"a {kernel.nodes[row].op} (node {row})"), node=row)
+            raise KernelError(
+                at / "outputs" / k,
+                expected="the index of a STORE",
+                got=Said(f"a {kernel.nodes[row].op} (node {row})"),
+                node=row,
+            )
         needed[row] = True
     for row in range(len(kernel.nodes) - 1, -1, -1):
         if needed[row]:
@@ -192,7 +204,9 @@ def _full_extents(kernel: Kernel, needed: list[bool], shapes: list[Shape], at: P
         shape = shapes[row]
         if len(shape) != rank:
             where = at / "nodes" / row
-            raise KernelError(where, expected=f"rank {rank}, as output 0 has", got=Said(f"shape {shown_shape(shape)}"), node=row)
+            raise KernelError(
+                where, expected=f"rank {rank}, as output 0 has", got=Said(f"shape {shown_shape(shape)}"), node=row
+            )
         for axis, extent in enumerate(shape):
             if full[axis] == 1:
                 full[axis] = extent
@@ -209,10 +223,14 @@ def _check_outputs(kernel: Kernel, shapes: list[Shape], at: Pointer) -> None:
         assert isinstance(store, Store)
         if store.buffer != k:
             expected = f"a store to buffer {k}: outputs store to buffers 0, 1, … in order"
-            raise KernelError(at / "outputs" / k, expected=expected, got=Said(f"one to buffer {store.buffer} (node {row})"), node=row)
+            raise KernelError(
+                at / "outputs" / k, expected=expected, got=Said(f"one to buffer {store.buffer} (node {row})"), node=row
+            )
         if shapes[row] != shapes[kernel.outputs[0]]:
             expected = f"the shape of output 0, {shown_shape(shapes[kernel.outputs[0]])}"
-            raise KernelError(at / "outputs" / k, expected=expected, got=Said(f"{shown_shape(shapes[row])} (node {row})"), node=row)
+            raise KernelError(
+                at / "outputs" / k, expected=expected, got=Said(f"{shown_shape(shapes[row])} (node {row})"), node=row
+            )
 
 
 def _check_buffers(kernel: Kernel, needed: list[bool], at: Pointer) -> None:
@@ -232,10 +250,14 @@ def _check_buffers(kernel: Kernel, needed: list[bool], at: Pointer) -> None:
             raise KernelError(where / "image" if node.image else where, expected=expected, got=came, node=row)
         if node.image is not None and type(node) is not type(first):
             expected = f"image buffer {node.buffer} read or written, not both"
-            raise KernelError(where, expected=expected, got=Said(f"a {node.op} beside the {first.op} of node {first_row}"), node=row)
+            raise KernelError(
+                where, expected=expected, got=Said(f"a {node.op} beside the {first.op} of node {first_row}"), node=row
+            )
     for number in range(len(seen)):
         if number not in seen:
             beyond = min(buffer for buffer in seen if buffer > number)
             row = seen[beyond][0]
             where = at / "nodes" / row / "buffer"
-            raise KernelError(where, expected=f"buffer numbers without a gap ({number} is not in use)", got=Said(str(beyond)), node=row)
+            raise KernelError(
+                where, expected=f"buffer numbers without a gap ({number} is not in use)", got=Said(str(beyond)), node=row
+            )

@@ -1,7 +1,7 @@
 """Extents of shapes: which of them are equal however they are written, and what a node's operands come to together.
 
-Two extents are one if they simplify to one form; from here on equal extents are one object. A shape is a tuple of them, per axis 1 or
-the kernel's full extent.
+Two extents are one if they simplify to one form; from here on equal extents are one object. A shape is a tuple of them, per
+axis 1 or the kernel's full extent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The small parts of the wire: members of an object, lists, integers, and sizes that may be expressions.
 
-Each function takes a value as JSON had it and the pointer to it, and returns it typed or raises WireError (LimitExceeded where it is a
-matter of size). `bool` is never an integer, nor is 1.0.
+Each function takes a value as JSON had it and where it is, and returns it typed or raises WireError (LimitExceeded where it
+is a matter of size). A place is a pointer and the parts below it, put together only when something is refused. `bool` is
+never an integer, nor is 1.0.
 """
 
 from __future__ import annotations
@@ -35,31 +36,40 @@ class Members:
         return Members(what, frozenset(required.split()), frozenset((required + " " + optional).split()))
 
 
-def members(value: object, at: Pointer, kind: Members) -> dict[str, object]:
+def below(at: Pointer, where: tuple[str | int, ...]) -> Pointer:
+    for part in where:
+        at = at / part
+    return at
+
+
+def members(value: object, kind: Members, at: Pointer, *where: str | int) -> dict[str, object]:
     """The object, with all the members its kind requires and none beyond those it allows."""
     if type(value) is not dict:
-        raise WireError(at, expected=f"{kind.what}: an object", got=value)
+        raise WireError(below(at, where), expected=f"{kind.what}: an object", got=value)
     if not kind.required <= value.keys() <= kind.allowed:
+        at = below(at, where)
         for name in value:
             if name not in kind.allowed:
-                raise WireError(at / name, expected=f"no such member: {kind.what} has {', '.join(sorted(kind.allowed))}", got=value[name])
+                raise WireError(
+                    at / name, expected=f"no such member: {kind.what} has {', '.join(sorted(kind.allowed))}", got=value[name]
+                )
         name = min(kind.required - value.keys())
         raise WireError(at / name, expected=f"a member {name!r}: {kind.what} requires it", got=Said("nothing"))
     return value
 
 
-def items(value: object, at: Pointer, expected: str) -> list[object]:
+def items(value: object, expected: str, at: Pointer, *where: str | int) -> list[object]:
     if type(value) is not list:
-        raise WireError(at, expected=expected, got=value)
+        raise WireError(below(at, where), expected=expected, got=value)
     return value
 
 
-def integer(value: object, at: Pointer, least: int, greatest: int | None = None) -> int:
+def integer(value: object, least: int, greatest: int | None, at: Pointer, *where: str | int) -> int:
     """An integer within bounds, both inclusive."""
     if type(value) is int and least <= value and (greatest is None or value <= greatest):
         return value
     most = "" if greatest is None else f", at most {greatest}"
-    raise WireError(at, expected=f"an integer, at least {least}{most}", got=value)
+    raise WireError(below(at, where), expected=f"an integer, at least {least}{most}", got=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +108,12 @@ class Sizes:
     def scope(self, rank: int, values: tuple[int, ...] = ()) -> Scope:
         return _cached_scope(self._names, rank, values)
 
-    def size(self, value: object, at: Pointer, scope: Scope) -> Size:
+    def size(self, value: object, scope: Scope, at: Pointer, *where: str | int) -> Size:
         """An integer of 64 bits, or an expression over the names of `scope`."""
+        if type(value) is int and LEAST <= value <= GREATEST:
+            return value
+        at = below(at, where)
         if type(value) is int:
-            if LEAST <= value <= GREATEST:
-                return value
             raise _too_wide(at, value)
         if type(value) is not str:
             raise WireError(at, expected=f"an integer, or a string with an integer expression{scope.words}", got=value)
@@ -113,25 +124,28 @@ class Sizes:
             raise _unknown_name(at, size, scope)
         return size
 
-    def list_of_sizes(self, value: object, at: Pointer, scope: Scope, count: int | None = None) -> tuple[Size, ...]:
+    def list_of_sizes(self, value: object, scope: Scope, count: int | None, at: Pointer, *where: str | int) -> tuple[Size, ...]:
         """A list of them; count: how many there must be, one per axis of the shape beside it."""
         if type(value) is not list or (count is not None and len(value) != count):
             one_per_axis = "a list of integers or expressions" if count is None else f"a list of {count}, one per axis of shape"
-            raise WireError(at, expected=one_per_axis, got=value)
+            raise WireError(below(at, where), expected=one_per_axis, got=value)
         for item in value:
             if type(item) is not int or not LEAST <= item <= GREATEST:
-                return tuple([self.size(each, at / k, scope) for k, each in enumerate(value)])
+                return tuple([self.size(each, scope, at, *where, k) for k, each in enumerate(value)])
         return tuple(value)
 
     def shape(self, value: object, at: Pointer) -> tuple[Size, ...]:
         if type(value) is list and len(value) > self._limits.rank:
-            raise LimitExceeded(at, limit="rank", needed=len(value), allowed=self._limits.rank)
-        return self.list_of_sizes(value, at, self.declared)
+            raise LimitExceeded(at / "shape", limit="rank", needed=len(value), allowed=self._limits.rank)
+        return self.list_of_sizes(value, self.declared, None, at, "shape")
 
-    def comparison(self, value: object, at: Pointer, scope: Scope) -> Comparison:
+    def comparison(self, value: object, scope: Scope, at: Pointer, *where: str | int) -> Comparison:
         """One of < <= > >= between two expressions over the names of `scope`."""
+        at = below(at, where)
         if type(value) is not str:
-            raise WireError(at, expected=f"a string with one of < <= > >= between two integer expressions{scope.words}", got=value)
+            raise WireError(
+                at, expected=f"a string with one of < <= > >= between two integer expressions{scope.words}", got=value
+            )
         found = self._comparisons.get(value)
         if found is None:
             self._check_text(value, at)

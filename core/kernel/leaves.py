@@ -6,6 +6,7 @@ of other nodes (a gather's values) are opaque atoms, told apart by the node and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce as fold
 
 from core.dtypes import INDEX
@@ -33,8 +34,17 @@ def axis_value(number_: int, extent: Extent) -> Value:
     """The atom of an axis, in [0, extent); the number 0 where no other value is possible (an empty axis has no point at all)."""
     if most(extent) <= 1:
         return number(0)
-    src = () if isinstance(extent, int) else (extent,)
-    return make(Op.AXIS, INDEX, src, ("axis", number_), 1, (0, most(extent) - 1))
+    if isinstance(extent, int):  # the extent is part of what it is: bounds must follow from arg and src
+        return make(Op.AXIS, INDEX, (), ("axis", number_, extent), 1, (0, extent - 1))
+    return make(Op.AXIS, INDEX, (extent,), ("axis", number_), 1, (0, most(extent) - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A flat position in an earlier view of a stack, and the size of that view."""
+
+    position: Value
+    size: Value
 
 
 class Leaves:
@@ -46,6 +56,7 @@ class Leaves:
         self.extents: tuple[Extent, ...] = tuple(size_value(e, self.names) for e in kernel.full)
         self.axes = tuple(axis_value(k, e) for k, e in enumerate(self.extents))
         self._made: dict[int, Access] = {}
+        self._between: dict[int, list[Between]] = {}
 
     def full_axes(self, row: int) -> tuple[int, ...]:
         """The axes on which node `row` is full."""
@@ -58,11 +69,19 @@ class Leaves:
             self._made[row] = self._access(row, leaf)  # type: ignore[arg-type]  # callers name leaves
         return self._made[row]
 
+    def between(self, row: int) -> list[Between]:
+        """Of a leaf by several views: where each view lands in the one before it, right where the leaf is valid; last view first."""
+        self.access(row)
+        return self._between.get(row, [])
+
     def _access(self, row: int, leaf: Leaf) -> Access:
         axes = tuple(a if e != 1 else number(0) for a, e in zip(self.axes, self.kernel.shapes[row], strict=True))
         if isinstance(leaf.place, Formula):
             return self._formula(leaf, leaf.place, axes)
-        index, valid = stack_access(leaf.place.views, axes, self.names)
+        between: list[Between] = []
+        index, valid = stack_access(leaf.place.views, axes, self.names, between)
+        if between:
+            self._between[row] = between
         if isinstance(leaf, Const):
             return simplified(value_of(leaf.expr, self.names) if leaf.expr is not None else number(0), valid)
         return simplified(index, valid)
@@ -86,8 +105,13 @@ class Leaves:
         return make(Op.OPAQUE, INDEX, src, (row, int(dtype.least), int(dtype.greatest)), 1, (int(dtype.least), int(dtype.greatest)))
 
 
-def stack_access(views: tuple[View, ...], axes: tuple[Value, ...], names: Names) -> tuple[Value, Value]:
-    """Index and validity of a view stack at these axes, the later views' masks assumed where the earlier are unflattened."""
+def stack_access(
+    views: tuple[View, ...], axes: tuple[Value, ...], names: Names, between: list[Between] | None = None
+) -> tuple[Value, Value]:
+    """Index and validity of a view stack at these axes, the later views' masks assumed where the earlier are unflattened.
+
+    between: takes each position in an earlier view, if given.
+    """
     index, valid = _view(views[-1], axes, names)
     for view in reversed(views[:-1]):
         if valid is not TRUE:
@@ -95,7 +119,10 @@ def stack_access(views: tuple[View, ...], axes: tuple[Value, ...], names: Names)
             if given.impossible:
                 return NOWHERE.index, NOWHERE.valid
             index = given.simplify(index)
-        inner = _unflatten(index, [value_of(e, names) for e in view.shape])
+        shape = [value_of(e, names) for e in view.shape]
+        if between is not None:
+            between.append(Between(index, fold(multiply, shape, number(1))))
+        inner = _unflatten(index, shape)
         index, here = _view(view, inner, names)
         valid = all_of((valid, here))
     return index, valid

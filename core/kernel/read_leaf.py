@@ -11,7 +11,7 @@ from core.kernel.fields import Members, Sizes, integer, items, members
 from core.kernel.node import Const, Formula, ImageShape, Leaf, Load, Range, Store, View, Views
 from core.limits import Limits
 
-Sources = Callable[[object, Pointer, int, "int | None"], tuple[int, ...]]  # value, pointer, least and greatest count
+Sources = Callable[[object, Pointer, int, "int | None"], tuple[int, ...]]  # value, the node's pointer, least and greatest count
 
 _VIEW = Members.of("a view", "shape strides", "offset mask")
 _SPELLED_OUT = ("shape", "index", "valid")
@@ -36,22 +36,22 @@ def read_leaf(op: str, node: dict[str, object], at: Pointer, sizes: Sizes, limit
                 raise WireError(at / name, expected="either views or shape, index and valid", got=Said(f"views and {name}"))
     elif "shape" not in node:
         raise WireError(at / "views", expected="views, or shape and index (a CONST: shape)", got=Said("nothing"))
-    members(node, at, _LEAVES[op, by_views])
+    members(node, _LEAVES[op, by_views], at)
     dtype = read_dtype(node["dtype"], at)
     place: Views | Formula
     if op == "CONST":
-        place = _views(node["views"], at / "views", sizes, limits) if by_views else _formula(node, at, sizes, (), ())
+        place = _views(node["views"], at, sizes, limits) if by_views else _formula(node, at, sizes, (), ())
         return _const(node, at, dtype, place, sizes)
-    buffer = integer(node["buffer"], at / "buffer", 0)
+    buffer = integer(node["buffer"], 0, None, at, "buffer")
     image = _image(node["image"], at / "image") if "image" in node else None
     if op == "LOAD":
-        src = sources(node["src"], at / "src", 0, None) if "src" in node else ()
+        src = sources(node["src"], at, 0, None) if "src" in node else ()
         values = tuple(range(len(src)))
-        place = _views(node["views"], at / "views", sizes, limits) if by_views else _formula(node, at, sizes, values, values)
+        place = _views(node["views"], at, sizes, limits) if by_views else _formula(node, at, sizes, values, values)
         return Load(buffer, dtype, place, image, src)
-    src = sources(node["src"], at / "src", 1, 1 if by_views else None)
+    src = sources(node["src"], at, 1, 1 if by_views else None)
     values = tuple(range(1, len(src)))
-    place = _views(node["views"], at / "views", sizes, limits) if by_views else _formula(node, at, sizes, (), values)
+    place = _views(node["views"], at, sizes, limits) if by_views else _formula(node, at, sizes, (), values)
     return Store(buffer, dtype, place, src, image)
 
 
@@ -64,50 +64,52 @@ def read_dtype(value: object, at: Pointer) -> DType:
 
 def _views(value: object, at: Pointer, sizes: Sizes, limits: Limits) -> Views:
     if type(value) is not list or not value:
-        raise WireError(at, expected="a list of views, at least one", got=value)
+        raise WireError(at / "views", expected="a list of views, at least one", got=value)
     if len(value) > limits.views:
-        raise LimitExceeded(at, limit="views", needed=len(value), allowed=limits.views)
-    return Views(tuple([_view(view, at / k, sizes) for k, view in enumerate(value)]))
+        raise LimitExceeded(at / "views", limit="views", needed=len(value), allowed=limits.views)
+    return Views(tuple([_view(view, Pointer(f"{at}/views/{k}"), sizes) for k, view in enumerate(value)]))
 
 
 def _view(value: object, at: Pointer, sizes: Sizes) -> View:
-    view = members(value, at, _VIEW)
-    shape = sizes.shape(view["shape"], at / "shape")
-    strides = sizes.list_of_sizes(view["strides"], at / "strides", sizes.declared, len(shape))
-    offset = sizes.size(view["offset"], at / "offset", sizes.declared) if "offset" in view else 0
+    view = members(value, _VIEW, at)
+    shape = sizes.shape(view["shape"], at)
+    strides = sizes.list_of_sizes(view["strides"], sizes.declared, len(shape), at, "strides")
+    offset = sizes.size(view["offset"], sizes.declared, at, "offset") if "offset" in view else 0
     mask = view.get("mask")
-    return View(shape, strides, offset, None if mask is None else _mask(mask, at / "mask", sizes, len(shape)))
+    return View(shape, strides, offset, None if mask is None else _mask(mask, at, sizes, len(shape)))
 
 
 def _mask(value: object, at: Pointer, sizes: Sizes, rank: int) -> tuple[Range, ...]:
     if type(value) is not list or len(value) != rank:
-        raise WireError(at, expected=f"null or a list of {rank} ranges, one per axis of shape", got=value)
+        raise WireError(at / "mask", expected=f"null or a list of {rank} ranges, one per axis of shape", got=value)
     ranges: list[Range] = []
     for k, pair in enumerate(value):
         if type(pair) is not list or len(pair) != 2:
-            raise WireError(at / k, expected="a range [begin, end)", got=pair)
-        begin, end = sizes.list_of_sizes(pair, at / k, sizes.declared)
-        ranges.append((begin, end))
+            raise WireError(at / "mask" / k, expected="a range [begin, end)", got=pair)
+        begin = sizes.size(pair[0], sizes.declared, at, "mask", k, 0)
+        ranges.append((begin, sizes.size(pair[1], sizes.declared, at, "mask", k, 1)))
     return tuple(ranges)
 
 
-def _formula(node: dict[str, object], at: Pointer, sizes: Sizes, in_index: tuple[int, ...], in_valid: tuple[int, ...]) -> Formula:
+def _formula(
+    node: dict[str, object], at: Pointer, sizes: Sizes, in_index: tuple[int, ...], in_valid: tuple[int, ...]
+) -> Formula:
     """in_index, in_valid: the numbers of `src` that may be named there."""
-    shape = sizes.shape(node["shape"], at / "shape")
-    index = sizes.size(node["index"], at / "index", sizes.scope(len(shape), in_index)) if "index" in node else None
+    shape = sizes.shape(node["shape"], at)
+    index = sizes.size(node["index"], sizes.scope(len(shape), in_index), at, "index") if "index" in node else None
     if "valid" not in node:
         return Formula(shape, index)
-    conditions = items(node["valid"], at / "valid", "a list of comparisons")
+    conditions = items(node["valid"], "a list of comparisons", at, "valid")
     scope = sizes.scope(len(shape), in_valid)
-    return Formula(shape, index, tuple([sizes.comparison(text, at / "valid" / k, scope) for k, text in enumerate(conditions)]))
+    return Formula(shape, index, tuple([sizes.comparison(text, scope, at, "valid", k) for k, text in enumerate(conditions)]))
 
 
 def _image(value: object, at: Pointer) -> ImageShape:
     if type(value) is not list or len(value) != 3:
         raise WireError(at, expected="[height, width, 4]", got=value)
-    height = integer(value[0], at / 0, 1, _LARGEST_IMAGE)
-    width = integer(value[1], at / 1, 1, _LARGEST_IMAGE)
-    return height, width, integer(value[2], at / 2, 4, 4)
+    height = integer(value[0], 1, _LARGEST_IMAGE, at, 0)
+    width = integer(value[1], 1, _LARGEST_IMAGE, at, 1)
+    return height, width, integer(value[2], 4, 4, at, 2)
 
 
 def _const(node: dict[str, object], at: Pointer, dtype: DType, place: Views | Formula, sizes: Sizes) -> Const:
@@ -115,23 +117,25 @@ def _const(node: dict[str, object], at: Pointer, dtype: DType, place: Views | Fo
         if "value" in node:
             raise WireError(at / "expr", expected="either value or expr", got=Said("both"))
         scope = sizes.declared if isinstance(place, Views) else sizes.scope(len(place.shape))
-        return Const(dtype, place, None, sizes.size(node["expr"], at / "expr", scope))
+        return Const(dtype, place, None, sizes.size(node["expr"], scope, at, "expr"))
     if "value" not in node:
         raise WireError(at / "value", expected="value or expr", got=Said("nothing"))
     value = node["value"]
     if dtype.is_float:
-        written = _double(value, at / "value")
+        written = _double(value, at)
         return Const(dtype, place, dtype.round(written), None, (), written)
-    return Const(dtype, place, _exact(value, dtype, at / "value"))
+    return Const(dtype, place, _exact(value, dtype, at))
 
 
 def _exact(value: object, dtype: DType, at: Pointer) -> Number:
     if dtype.kind is Kind.BOOL:
         if type(value) is not bool:
-            raise WireError(at, expected="true or false, for a bool", got=value)
+            raise WireError(at / "value", expected="true or false, for a bool", got=value)
         return value
     if type(value) is not int or not dtype.least <= value <= dtype.greatest:
-        raise WireError(at, expected=f"an integer from {dtype.least} to {dtype.greatest}, for {dtype.name}", got=value)
+        raise WireError(
+            at / "value", expected=f"an integer from {dtype.least} to {dtype.greatest}, for {dtype.name}", got=value
+        )
     return value
 
 
@@ -146,4 +150,4 @@ def _double(value: object, at: Pointer) -> float:
             pass
     if type(value) is str and value in _SPECIAL:
         return _SPECIAL[value]
-    raise WireError(at, expected='a number within the range of a double, or "inf", "-inf" or "nan"', got=value)
+    raise WireError(at / "value", expected='a number within the range of a double, or "inf", "-inf" or "nan"', got=value)

@@ -1,7 +1,7 @@
 """Kernel to the JSON of the wire: what `read` would read back as the same kernel.
 
-For requests that are handed on, and for whoever wants to see a kernel as it could have been sent. The text an `ast_hash` is over is
-`canonical`'s: it differs in how numbers are written.
+For requests that are handed on, and for whoever wants to see a kernel as it could have been sent. The text an `ast_hash` is
+over is `canonical`'s: it differs in how numbers are written.
 """
 
 from __future__ import annotations

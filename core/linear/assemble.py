@@ -9,7 +9,7 @@ from core.ir.op import Op
 from core.ir.size_text import expression_text
 from core.ir.value import Value
 from core.kernel.leaves import Extent, Leaves, as_value
-from core.kernel.node import Elementwise, Kernel, Load, Reduce, Store
+from core.kernel.node import Const, Elementwise, Kernel, Load, Reduce, Store
 from core.linear.cost import listing_cost, smaller
 from core.linear.listing import Listing
 from core.program import Argument

@@ -13,6 +13,7 @@ from core.ir.op import Op
 from core.ir.value import Value, make
 from core.ir.walk import ordered
 
+_OPENERS = (Op.RANGE, Op.IF)
 _EVERYWHERE = frozenset((Op.CONST, Op.PARAM, Op.VARIABLE, Op.SHARED))
 
 
@@ -57,7 +58,7 @@ class _Ordering:
         early = self._before_guard()
         homes: dict[Value, _Region] = {}
         for v in self.values:
-            if v.op is Op.RANGE:
+            if v.op in _OPENERS:
                 homes[v] = self._region(v)
             elif v.op is Op.UPDATE:  # assigned in its innermost loop, whoever looks at it afterwards
                 homes[v] = self._region(v.src[0].src[-1])
@@ -82,7 +83,7 @@ class _Ordering:
             m = 0
             for s in v.src:
                 m |= mask.get(s, 0)
-            if v.op is Op.RANGE:
+            if v.op in _OPENERS:
                 self.bit[v] = 1 << len(self.ranges)
                 self.ranges.append(v)
                 self.outside[v] = m
@@ -101,7 +102,7 @@ class _Ordering:
     def _output_chain(self, base: _Region) -> None:
         """Output loops are nested in the order of their numbers, whatever their bounds depend on."""
         around = base
-        for r in sorted((r for r in self.ranges if r.arg[1] == "output"), key=lambda r: r.arg[0]):  # type: ignore[index]
+        for r in sorted((r for r in self.ranges if r.op is Op.RANGE and r.arg[1] == "output"), key=lambda r: r.arg[0]):  # type: ignore[index]
             around = self.regions[r] = _Region(r, around)
 
     def _region(self, r: Value) -> _Region:
@@ -165,7 +166,7 @@ class _Ordering:
         for region in regions:
             contents[id(region)] = []
         for at, v in enumerate(self.values):
-            if v.op is Op.RANGE:
+            if v.op in _OPENERS:
                 order[id(self.regions[v])] = at
             else:
                 order[id(v)] = at
@@ -180,7 +181,7 @@ class _Ordering:
             """The item of `region` that v lies in: v itself or the inner region around it."""
             inner = homes[v]
             item: Value | _Region = v
-            if v.op is Op.RANGE:
+            if v.op in _OPENERS:
                 item = inner
                 inner = inner.parent  # type: ignore[assignment]  # a range's region has a parent
             while inner is not region:
@@ -192,12 +193,12 @@ class _Ordering:
 
         edges: set[tuple[int, int]] = set()
         for v in self.values:
-            around: _Region | None = homes[v] if v.op is not Op.RANGE else homes[v].parent
+            around: _Region | None = homes[v] if v.op not in _OPENERS else homes[v].parent
             for s in v.src if v.op is not Op.ACC else v.src[:1]:  # an accumulator stands before the loops it names
                 if s.op in _EVERYWHERE:
                     continue
-                source_region = homes[s] if s.op is not Op.RANGE else homes[s].parent
-                if s.op is Op.RANGE and _inside(around, homes[s]):
+                source_region = homes[s] if s.op not in _OPENERS else homes[s].parent
+                if s.op in _OPENERS and _inside(around, homes[s]):
                     continue  # its own loop
                 common = _common(around, source_region)
                 a, b = lifted(s, common), lifted(v, common)

@@ -36,12 +36,11 @@ class Group:
 
 
 class Memory:
-    """The accesses of one nest. loops: the output loops every store stands in."""
+    """The accesses of one nest. order: the axes that may be expanded, in the order of an element's digits."""
 
-    def __init__(self, nest: Nest, device: DeviceOptions, loops: list[Value]) -> None:
+    def __init__(self, nest: Nest, device: DeviceOptions, order: tuple[Axis, ...]) -> None:
         self.nest = nest
-        self.expanded = nest.expanded
-        self.loops = tuple(loops)
+        self.expanded = order
         self.alignment = device.alignment
         self.widths = () if not device.supports_float4 else (16, 8, 4, 2) if device.device_class == "cpu" else (4, 2)
         self.params = params_of(nest, device.alignment)
@@ -97,11 +96,16 @@ class Memory:
 
     # ---- writing ---------------------------------------------------------------------------------------------------------
 
-    def write(self, site: Site, node: Store, operands: list[Elements], substitution: Substitution) -> list[Value]:
-        """The stores of an output, in the order of its elements. All loads of its buffer must have been read before."""
+    def write(
+        self, site: Site, node: Store, operands: list[Elements], substitution: Substitution, around: tuple[Value, ...]
+    ) -> list[Value]:
+        """The stores of an output, in the order of its elements. All loads of its buffer must have been read before.
+
+        around: the loops and regions every store stands in, whether its index names them or not.
+        """
         axes, accesses = self._accesses(site, node.src, operands, substitution, value=operands[0])
         values = [operands[0].at(digits) for digits in points(axes)]
-        tokens = (*self.loops, *self.loaded.get(node.buffer, {}))
+        tokens = (*around, *self.loaded.get(node.buffer, {}))
         group = self._group(node.dtype, axes, accesses, texel=node.image is not None)
         if node.image is not None and group is None and not all(a.never for a in accesses):
             raise CompilerBug("lower", "an image store without four channels side by side: the mandatory option is missing")

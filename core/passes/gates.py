@@ -7,10 +7,12 @@ leaves every list it stood in.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.dtypes import VOID
-from core.index import all_of
-from core.ir.args import number_of, shape_of
+from core.index import FALSE, TRUE, all_of
 from core.ir.op import Op
+from core.ir.parts import Access, access, content
 from core.ir.value import Value, alu, make
 from core.rewrite import BOOLS, INTEGERS, RuleSet, any_value, apply, rule, where
 
@@ -41,29 +43,11 @@ SELECTIONS = RuleSet(
 )
 
 
-class Access:
-    """A LOAD or STORE taken apart; `with_gate` and `with_tokens` put it together again."""
-
-    __slots__ = ("address", "alternative", "array", "gate", "root", "stored", "tokens")
-
-    def __init__(self, root: Value) -> None:
-        count, gated = shape_of(root)
-        rest = root.src[1 + count :]
-        self.root, self.array, self.address = root, root.src[0], root.src[1 : 1 + count]
-        self.stored = self.alternative = self.gate = None
-        if root.op is Op.STORE:
-            self.stored, rest = rest[0], rest[1:]
-        if gated:
-            self.gate, rest = rest[0], rest[1:]
-            if root.op is Op.LOAD:
-                self.alternative, rest = rest[0], rest[1:]
-        self.tokens = rest
-
-    def built(self, gate: Value | None, stored: Value | None, alternative: Value | None, tokens: tuple[Value, ...]) -> Value:
-        """The same access with these parts."""
-        optional = tuple(v for v in (stored, gate, alternative) if v is not None)
-        src = (self.array, *self.address, *optional, *tokens)
-        return make(self.root.op, self.root.dtype, src, (len(self.address), gate is not None), self.root.lanes)
+def rebuilt(root: Value, parts: Access) -> Value:
+    """The access `root` with other parts."""
+    optional = tuple(v for v in (parts.stored, parts.gate, parts.alternative) if v is not None)
+    src = (parts.array, *parts.addresses, *optional, *parts.tokens)
+    return make(root.op, root.dtype, src, (len(parts.addresses), parts.gate is not None), root.lanes)
 
 
 def without_nothing(root: Value) -> Value | None:
@@ -76,15 +60,14 @@ def without_nothing(root: Value) -> Value | None:
 
 def decided(root: Value) -> Value | None:
     """An access whose gate is a constant: always made, or never."""
-    if not shape_of(root)[1]:
+    if FALSE not in root.src and TRUE not in root.src:  # a look that costs little, before the access is taken apart
         return None
-    access = Access(root)
-    assert access.gate is not None
-    if access.gate.op is not Op.CONST:
+    parts = access(root)
+    if parts.gate is None or parts.gate.op is not Op.CONST:
         return None
-    if number_of(access.gate):
-        return access.built(None, access.stored, None, access.tokens)
-    return access.alternative or NOTHING
+    if content(parts.gate):
+        return rebuilt(root, replace(parts, gate=None, alternative=None))
+    return parts.alternative or NOTHING
 
 
 def unchanged(store: Access, value: Value) -> bool:
@@ -94,17 +77,20 @@ def unchanged(store: Access, value: Value) -> bool:
     """
     if value.op is not Op.LOAD or value.src[0] is not store.array or store.array.op is not Op.PARAM:
         return False
-    load = Access(value)
-    if load.address != store.address or load.tokens or value.lanes != store.root.src[1 + len(store.address)].lanes:
+    load = access(value)
+    if load.addresses != store.addresses or load.tokens:
         return False
     return load.gate is None or load.gate is store.gate
 
 
 def stored_back(root: Value) -> Value | None:
     """Storing what is there already stores nothing, or, of a selection, only where it is something else."""
-    store = Access(root)
+    if not any(s.op is Op.LOAD or s.op is Op.WHERE for s in root.src):
+        return None
+    store = access(root)
     value = store.stored
-    assert value is not None
+    if value is None:
+        return None
     if value.op is Op.LOAD:
         return NOTHING if unchanged(store, value) else None
     if value.op is not Op.WHERE or value.lanes > 1 or value.src[0].lanes > 1:
@@ -117,7 +103,7 @@ def stored_back(root: Value) -> Value | None:
     else:
         return None
     gate = condition if store.gate is None else all_of((store.gate, condition))
-    return store.built(gate, kept, None, store.tokens)
+    return rebuilt(root, replace(store, gate=gate, stored=kept))
 
 
 MEMORY = RuleSet(
@@ -144,13 +130,11 @@ def absorbed(root: Value, count: dict[Value, int]) -> Value | None:
     for load, other, negated in ((first, second, False), (second, first, True)):
         if load.op is not Op.LOAD or other.op is not Op.CONST or count[load] > 1:
             continue
-        access = Access(load)
-        if access.gate is None:
+        parts = access(load)
+        if parts.gate is None:
             continue
-        same = access.gate.op is Op.NOT and access.gate.src[0] is condition if negated else access.gate is condition
+        same = parts.gate.op is Op.NOT and parts.gate.src[0] is condition if negated else parts.gate is condition
         if same:
-            return access.built(access.gate, None, other, access.tokens)
+            return rebuilt(load, replace(parts, alternative=other))
     return None
 
-
-__all__ = ["GATES", "MEMORY", "NOTHING", "SELECTIONS", "Access", "absorbed"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from core.index.substitute import rebuilt
-from core.ir.args import shape_of
 from core.ir.op import Op
+from core.ir.parts import access
 from core.ir.value import Value
 from core.ir.walk import ordered, substitute, substituted, users
 from core.passes.arithmetic import EXACT, FAST_MATH
@@ -45,7 +45,7 @@ def simplified(sink: Value, *, fast_math: bool) -> tuple[Value, Mapping[Value, V
 
 def _alternatives_merged(root: Value, values: Iterable[Value]) -> dict[Value, Value]:
     """Selections of the graph, all among `values`, that a load's alternative can make."""
-    candidates = {v for v in values if v.op is Op.WHERE and any(s.op is Op.LOAD and shape_of(s)[1] for s in v.src)}
+    candidates = {v for v in values if v.op is Op.WHERE and any(s.op is Op.LOAD and access(s).gate is not None for s in v.src)}
     if not candidates:
         return {}
     count = users(ordered(root))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.ir.args import lane_of, number_of
 from core.ir.op import Op
+from core.ir.parts import content, integer
 from core.ir.value import Value, constant
 from core.rewrite import RuleSet, any_value, apply, literal, rule, update
 
@@ -15,9 +15,9 @@ def part(root: Value) -> Value | None:
     """One lane of a vector that was put together from scalars, or of a constant."""
     vector = root.src[0]
     if vector.op is Op.VECTOR:
-        return vector.src[lane_of(root)]
+        return vector.src[integer(root)]
     if vector.op is Op.CONST:
-        return constant(number_of(vector), vector.dtype)
+        return constant(content(vector), vector.dtype)
     return vector if vector.lanes == 1 else None
 
 
@@ -29,7 +29,7 @@ def whole(root: Value) -> Value | None:
     if first.op is Op.CONST:
         if any(lane is not first for lane in root.src):
             return None
-        return constant(number_of(first), first.dtype, len(root.src))
+        return constant(content(first), first.dtype, len(root.src))
     if first.op is not Op.EXTRACT or first.src[0].lanes != len(root.src):
         return None
     vector = first.src[0]

@@ -3,7 +3,15 @@
 It shares the reader's typed kernel with the compiler and nothing else.
 """
 
+from core.reference.bounded import stored_type
 from core.reference.compare import Agreement, compare
-from core.reference.evaluate import BUDGET, OutsideBuffer, Result, evaluate, work
+from core.reference.evaluate import BUDGET, Result, evaluate, work
+from core.reference.inputs import sample_inputs, sample_variables, sampled_sizes
+from core.reference.leaves import OutsideBuffer
+from core.reference.place import size_at
+from core.reference.sizes import buffer_sizes
 
-__all__ = ["BUDGET", "Agreement", "OutsideBuffer", "Result", "compare", "evaluate", "work"]
+__all__ = [
+    "BUDGET", "Agreement", "OutsideBuffer", "Result", "buffer_sizes", "compare", "evaluate", "sample_inputs", "sample_variables",
+    "sampled_sizes", "size_at", "stored_type", "work",
+]

@@ -160,8 +160,8 @@ def settled(exact: Array, error: Array | None, dtype: DType, *, open_zero: bool 
         upper, lower = magnitude + error, magnitude - error
         total = np.where(error > 0, error + ulp(upper, dtype), 0.0)
         limit = overflow_at(dtype)
-        total = np.where((upper >= limit) & (lower < limit) & (error > 0), np.inf, total)
-        certain = (lower >= limit) & np.isfinite(error)
+        total = np.where((upper >= limit) & (lower <= limit) & (error > 0), np.inf, total)
+        certain = (lower > limit) & np.isfinite(error)
         values = np.where(certain, np.copysign(np.inf, exact), values).astype(values.dtype)
         total = np.where((np.isnan(exact) | certain) & np.isfinite(error), 0.0, total)
         error = np.where(np.isnan(total), np.inf, total)

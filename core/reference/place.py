@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from core.kernel.expression import Comparison, Expression, Size
+from core.kernel.expression import Comparison, Size, parse_expression
 from core.kernel.node import Formula, Place, Views
 from core.reference.bounded import Array
+from core.reference.boxes import Box
 
-Box = tuple[tuple[int, int], ...]  # per axis the half-open range
 EXACT_IN_64_BITS = 1 << 31  # values in an index beyond this are computed with Python's integers
 
 _APPLY: dict[str, Callable[..., Array]] = {
@@ -29,6 +29,11 @@ def extent(size: Size, variables: Mapping[str, int]) -> int:
     if isinstance(size, int):
         return size
     return size.run(int, lambda name: variables[name], _INTEGERS)
+
+
+def size_at(size: int | str, variables: Mapping[str, int]) -> int:
+    """A size of a program, an integer or an expression as text, at launch."""
+    return extent(parse_expression(size) if isinstance(size, str) else size, variables)
 
 
 _INTEGERS: dict[str, Callable[..., int]] = {
@@ -123,5 +128,3 @@ def _holds(condition: Comparison, names: Mapping[str, Array]) -> Array:
     result = _HOLDS[condition.relation](value_of(condition.left, names), value_of(condition.right, names))
     return np.asarray(result, np.bool_)
 
-
-__all__ = ["Box", "Expression", "extent", "grid", "located", "value_of"]

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from core.dtypes import BOOL, DType
-from core.reference.bounded import Array, Bounded, from_mask, held_type, operand, overflow_at, settled, smallest_normal, wide
+from core.reference.bounded import Array, Bounded, from_mask, held_type, operand, overflow_at, rounded, settled, smallest_normal, wide
 
 NO_BITS = 1 << 14  # the lowest set bit of zero: above any exponent
 
@@ -118,14 +118,18 @@ class _Floats:
         """What stands for special values in the finite part."""
         return np.zeros_like(values)
 
-    def finished(self, exact: Array, error: Array, infinity: Array) -> Bounded:
-        """The finite part settled, then what is special put over it; `infinity` is the one to give where there is any."""
+    def finished(self, exact: Array, error: Array, infinity: Array, plain: Array) -> Bounded:
+        """The finite part settled, then what is special put over it; `infinity` is the one to give where there is any.
+
+        plain: the reduce of the values as they are, infinities and all: what to show where anything is right.
+        """
         value = settled(exact, error, self.dtype, open_zero=True)
         infinite = self.up | self.down
         if not (self.nan | infinite | self.lost).any():
             return value
         old: Array = np.zeros(()) if value.error is None else value.error
         values = np.where(self.nan, np.nan, np.where(infinite, infinity, wide(value.values)))
+        values = np.where(self.lost & ~self.nan, rounded(plain, self.dtype), values)
         bound = np.where(self.lost, np.inf, np.where(infinite, 0.0, old))
         return Bounded(self.dtype, values.astype(value.values.dtype), np.where(self.nan, 0.0, bound), open_zero=True, open_nan=True)
 
@@ -134,6 +138,7 @@ class _Sum(_Floats):
     def __init__(self, dtype: DType, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
         super().__init__(dtype, shape, axes)
         self.total = np.zeros(shape)
+        self.plain = np.zeros(shape)
         self.magnitude = np.zeros(shape)
         self.spread = np.zeros(shape)
         self.grain = np.full(shape, NO_BITS, np.int64)  # exponent of the lowest bit set in any element
@@ -143,6 +148,7 @@ class _Sum(_Floats):
         if piece.slack is not None:
             bound = bound + piece.slack
         self.total += self.sum(values)
+        self.plain += self.sum(wide(piece.values))
         self.magnitude += self.sum(np.abs(values))
         self.spread += self.sum(bound)
         if values.size:
@@ -161,12 +167,12 @@ class _Sum(_Floats):
         limit = overflow_at(self.dtype) / (1 + growth)
         upwards = ~exact & ((self.magnitude + self.total) / 2 + self.spread >= limit)  # the positive elements alone, or with a few others
         downwards = ~exact & ((self.magnitude - self.total) / 2 + self.spread >= limit)
-        surely = np.abs(self.total) - error >= overflow_at(self.dtype)
+        surely = np.abs(self.total) - error > overflow_at(self.dtype)
         vague = (upwards & downwards) | ((upwards | downwards) & ~surely)
         self.nan |= self.up & self.down
         self.lost |= (self.up & downwards) | (self.down & upwards)
         error = np.where(exact, 0.0, np.where(vague & ~(self.up | self.down), np.inf, error))
-        return self.finished(self.total, error, np.where(self.up, np.inf, -np.inf))
+        return self.finished(self.total, error, np.where(self.up, np.inf, -np.inf), self.plain)
 
 
 def lowest_bit(values: Array) -> Array:
@@ -181,6 +187,7 @@ class _Product(_Floats):
     def __init__(self, dtype: DType, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
         super().__init__(dtype, shape, axes)
         self.total = np.ones(shape)
+        self.plain = np.ones(shape)
         self.upper = np.ones(shape)  # product of the greatest magnitudes within the errors
         self.grows = np.zeros(shape)  # sum of positive log2 of the magnitudes: no partial product is larger
         self.shrinks = np.zeros(shape)
@@ -192,6 +199,7 @@ class _Product(_Floats):
         values, bound = self.look(piece)
         magnitude = np.abs(values)
         self.total *= np.asarray(values.prod(axis=self.axes, keepdims=True))
+        self.plain *= np.asarray(wide(piece.values).prod(axis=self.axes, keepdims=True))
         self.upper *= np.asarray((magnitude + bound).prod(axis=self.axes, keepdims=True))
         self.zero |= self.any((values == 0) & (bound == 0))
         logs = np.log2(np.where(values == 0, 1.0, magnitude))
@@ -214,7 +222,7 @@ class _Product(_Floats):
         infinite = self.up | self.down
         self.nan |= infinite & self.zero & ~overflows
         self.lost |= infinite & ((self.spread > 0) | ~stays | overflows)
-        return self.finished(np.where(self.zero, 0.0, self.total), error, np.copysign(np.inf, self.total))
+        return self.finished(np.where(self.zero, 0.0, self.total), error, np.copysign(np.inf, self.total), self.plain)
 
     def instead(self, values: Array) -> Array:
         return np.where(np.isinf(values), np.sign(values), 1.0)

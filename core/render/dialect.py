@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.dtypes import DType
@@ -11,9 +11,9 @@ from core.ir.op import Op
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A function of our own that stands before the kernel where it is used.
+    """A function of our own, written before the kernel where it is used.
 
-    text: its definition, with {n} for the lanes of a vector ("" for one). needs: helpers it calls, of as many lanes.
+    text: its definition, {n} being the lanes of a vector ("" for one). needs: helpers it calls, for as many lanes.
     """
 
     text: str
@@ -22,27 +22,28 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class NarrowWords:
-    """A 16-bit float kept as an unsigned integer. value, bits: the helpers between it and float32.
+    """A 16-bit float kept as an unsigned integer.
 
-    load, store: the language's own ways to and from an array of this type, in {p} array, {i} index, {x} value, {n} lanes; None: by helper.
-    element: the element type an array accessed that way is declared with.
+    bits, value, rounded: the helpers from float32, to it, and there and back. element: the type of an array that the language itself
+    converts from and to; load, store: how, with {p} array, {i} index, {x} value; vector_load, vector_store: likewise {n} lanes from {i} on.
     """
 
-    value: str
     bits: str
-    load: str | None = None
-    store: str | None = None
-    vector_load: str | None = None
-    vector_store: str | None = None
+    value: str
+    rounded: str
     element: str | None = None
+    load: str = ""
+    store: str = ""
+    vector_load: str = ""
+    vector_store: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorWords:
-    """Values of several lanes. A vector of bools is one of int, each lane 0 or -1, as comparisons of float vectors give it.
+    """Values of several lanes, {n} of type {t}. A vector of bools is one of int: each lane 0 or -1, as comparisons give it.
 
-    type: of {t} with {n} lanes. make: from {x}, a list or one value for all lanes. convert: {x} to type {t}. choose: {y} where {c}, else {x},
-    by masks as wide as the values. maximum: of integers. load, store: through a pointer aligned to the vector; unaligned likewise.
+    make: from {x}, one value a lane or one for all. convert: {x} to {t}, as a scalar's cast; saturate: a float to an integer. choose: {y}
+    where the mask {c} is set, else {x}; masks are as wide as values. load, store: of {p} from {i} on, at any element.
     """
 
     type: str
@@ -50,22 +51,16 @@ class VectorWords:
     convert: str
     saturate: str
     choose: str
-    maximum: str
-    pointer: str
-    load_unaligned: str
-    store_unaligned: str
-
-    def lane(self, number: int, lanes: int) -> str:
-        """How one element of a named vector is spelled, after its name."""
-        return "." + "xyzw"[number] if lanes <= 4 else f".s{number:x}"
+    greater: str
+    load: str
+    store: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImageWords:
-    """Two-dimensional images of float texels. {p} the image, {x} {y} the texel, {v} four channels, {s} the sampler."""
+    """Two-dimensional images of four float channels a texel: {p} the image, {x} and {y} the texel, {v} the channels."""
 
-    read_param: str
-    write_param: str
+    params: Mapping[str, str]  # by access, {name}
     sampler: str
     read: str
     write: str
@@ -73,53 +68,40 @@ class ImageWords:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Words. Format strings have the holes their comment names.
+    """Words; format strings have the holes named beside them.
 
-    types: of values, by dtype name; memory: of array elements where that differs. native_half: float16 is a type to compute in.
+    types: of values, by dtype; memory: of array elements, where that is another. A float16 in `narrow` is one only where the device does
+    not compute in halves. preamble: a line for each pattern that the text matches.
     """
 
     name: str
     comment: str  # {x}
     types: Mapping[str, str]
     memory: Mapping[str, str]
-    suffixes: Mapping[str, str]  # of integer literals, by dtype name
-    true: str
-    false: str
-    infinity: str
-    nan: str
+    suffixes: Mapping[str, str]  # of integer literals
+    constants: Mapping[str, str]  # true, false, inf, nan
     head: str  # {name} {params}
-    sized_head: str  # the same with {x} {y} {z}, the lanes of a work-group
+    sized_head: str  # and {x} {y} {z}, the lanes of a work-group; "" where it can't be said
     no_params: str
     param: str  # {const} {t} {name}
+    const: str  # {const} of what is only read
     variable: str  # {name}
-    special: Mapping[str, str]  # by kind, {d} the dimension
-    shared: str  # {t} {name} {n} elements
-    shared_aligned: str  # the same and {a} bytes
+    special: Mapping[str, str]  # by kind; {d} the dimension
+    shared: str  # {t} {name} {n} elements {align}
+    aligned: str  # {a} bytes
     barrier: str
-    space: Mapping[Op, str]  # of pointers into a PARAM or a SHARED
-    functions: Mapping[tuple[Op, str], str]  # by op and dtype name
-    fast_functions: Mapping[tuple[Op, str], str]
-    cast: str  # {t} {x}: of scalars
-    saturate: str | None  # {t} {x}: a float to an integer
-    reinterpret: str | None  # {t} {x}; None: by the helpers of `reinterpreters`
-    reinterpreters: Mapping[tuple[str, str], str]  # from a float type to its bits and back
-    narrow: Mapping[str, NarrowWords]
+    space: Mapping[Op, str]  # before the type of a pointer into a PARAM or a SHARED, with a blank after it
+    functions: Mapping[tuple[Op, DType], str]
+    fast_functions: Mapping[tuple[Op, DType], str]
+    saturate: str  # {t} {x}: a float to an integer; "": by a cast
+    reinterpret: str  # {t} {x}; "": by helpers
+    reinterpreters: Mapping[tuple[DType, DType], str]
+    narrow: Mapping[DType, NarrowWords]
     helpers: Mapping[str, Helper]
-    preamble: Callable[[frozenset[str]], list[str]]  # lines for what is used: dtype names and "math"
+    preamble: tuple[tuple[str, str], ...]
+    half_preamble: tuple[str, ...]  # where the device computes in halves and one occurs
+    half_pattern: str
     reserved: frozenset[str]
     vectors: VectorWords | None = None
     images: ImageWords | None = None
-    half_pragma: str | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
-
-    def type_of(self, dtype: DType, lanes: int = 1) -> str:
-        """The type a value is declared with."""
-        word = self.types[dtype.name]
-        if lanes == 1:
-            return word
-        assert self.vectors is not None
-        return self.vectors.type.format(t="int" if dtype.name == "bool" else word, n=lanes)
-
-    def element_of(self, dtype: DType) -> str:
-        """The type an array of it is declared with."""
-        return self.memory.get(dtype.name, self.types[dtype.name])
+    extra_reserved: str = field(default=r"(?!)")  # a pattern of further words no argument may be called

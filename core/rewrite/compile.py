@@ -98,7 +98,8 @@ class _Writer:
             "CONST": Op.CONST, "constant_of": constant_of, "is_exactly": is_exactly, "folded": folded, "make": make, "BOOL": BOOL,
         }  # fmt: skip
         self._typing = Typing(before, after if isinstance(after, Pattern) else None)
-        self._checked = {self._typing.of(before)}
+        self._matched = Typing(before, None)  # what matching alone makes one type: only that needs no second look
+        self._checked = {self._matched.of(before)}
         self._holes: dict[str, Hole] = {}
         self._types = {self._typing.of(before): "root.dtype"}
         self._count = 0
@@ -163,10 +164,10 @@ class _Writer:
                 raise TypeError("a rule's left side folds nothing")
 
     def _check_type(self, pattern: Pattern, name: str) -> None:
-        number = self._typing.of(pattern)
-        if number in self._checked:
+        number, matched = self._typing.of(pattern), self._matched.of(pattern)
+        if matched in self._checked:
             return
-        self._checked.add(number)
+        self._checked.add(matched)
         self._types.setdefault(number, f"{name}.dtype")
         allowed = self._typing.types(number)
         if allowed is None:

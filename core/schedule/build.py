@@ -12,10 +12,10 @@ from core.index.linear import total
 from core.index.substitute import Substitution
 from core.ir.op import Op
 from core.ir.value import Value
-from core.kernel.leaves import Extent, Leaves, as_value
+from core.kernel.leaves import Extent, Leaves, as_value, axis_value
 from core.kernel.node import Kernel, Store
 from core.schedule.axis import OF_OUTPUT, Axis, AxisKind
-from core.schedule.nest import Nest, axis_atom
+from core.schedule.nest import Nest
 from core.schedule.sites import OUTPUT, SiteTable, find_sites
 
 
@@ -39,7 +39,7 @@ def _initial_axes(kernel: Kernel, leaves: Leaves, table: SiteTable) -> tuple[tup
     for c, wires in enumerate(table.classes):
         spanned = {k for i in table.instances if i.reduce_class == c for k in i.axes}
         for k in wires:
-            atoms[c, k] = axis_atom(number_, leaves.extents[k])
+            atoms[c, k] = axis_value(number_, leaves.extents[k])
             if k in spanned:
                 axes.append(Axis(atoms[c, k], leaves.extents[k], AxisKind.REDUCE, c, frozenset((k,))))
             number_ += 1
@@ -83,7 +83,7 @@ def _merged(
         size: Extent = int(extent.arg) if extent.op is Op.CONST else extent  # type: ignore[call-overload]
         first = axes[run[0]]
         wires = frozenset().union(*(axes[k].wires for k in run))
-        merged = Axis(axis_atom(next_number, size), size, first.kind, first.reduce_class, wires)
+        merged = Axis(axis_value(next_number, size), size, first.kind, first.reduce_class, wires)
         next_number += 1
         out.append(merged)
         mapping.append((run, merged))

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.dtypes import INDEX
 from core.index import TRUE, add, all_of, less, number, scale
 from core.index.access import Access
 from core.index.substitute import Substitution
-from core.ir.op import Op
-from core.ir.value import Value, make
-from core.kernel.leaves import Extent, most
+from core.ir.value import Value
+from core.kernel.leaves import Extent, axis_value
 from core.kernel.node import Const, Kernel, Load, Store
 from core.schedule.axis import EXPANDED, OF_OUTPUT, Axis, AxisKind
 from core.schedule.option import ScheduleOption
@@ -78,7 +76,7 @@ class Nest:
 
     def new_axis(self, extent: Extent, kind: AxisKind, of: Axis, number_: int) -> Axis:
         """An axis made from another: a new atom, the same class and origin."""
-        return Axis(axis_atom(number_, extent), extent, kind, of.reduce_class, of.wires)
+        return Axis(axis_value(number_, extent), extent, kind, of.reduce_class, of.wires)
 
     def cut(self, at: int, amount: int, kind: AxisKind, *, top: bool = False) -> tuple[Nest, Axis]:
         """Axis `at` cut in two: the part of extent `amount` gets `kind` and is handed back, not yet placed; the rest stays where it was.
@@ -99,8 +97,9 @@ class Nest:
         wide = self.new_axis(extent, axis.kind, axis, self.next_number)
         below = less(wide.var, number(int(axis.extent)))  # type: ignore[arg-type]
         moved = self.replaced({axis.var: wide.var})
+        stores = set(self.stores()) if axis.reduce_class == OF_OUTPUT else ()
         accesses = tuple(
-            Access(a.index, all_of((a.valid, below))) if self.has_axis(n, axis) else a for n, a in enumerate(moved.accesses)
+            Access(a.index, all_of((a.valid, below))) if n in stores or a.depends_on(wide.var) else a for n, a in enumerate(moved.accesses)
         )
         inside = tuple(all_of((c, below)) if n == axis.reduce_class else c for n, c in enumerate(moved.inside))
         axes = (*self.axes[:at], wide, *self.axes[at + 1 :])
@@ -115,6 +114,10 @@ class Nest:
             inside=tuple(substitution(c) if c is not TRUE else c for c in self.inside),
         )
 
+    def without(self, at: int) -> Nest:
+        """With axis `at` taken out of the list; accesses go on naming its atom."""
+        return replace(self, axes=(*self.axes[:at], *self.axes[at + 1 :]))
+
     def placed(self, axis: Axis, at: int) -> Nest:
         """With `axis` inserted before position `at`; an axis of extent 1 is none."""
         if axis.extent == 1:
@@ -124,14 +127,6 @@ class Nest:
     def after(self, option: ScheduleOption) -> Nest:
         """With one more option in the list of those applied."""
         return replace(self, applied=(*self.applied, option))
-
-
-def axis_atom(number_: int, extent: Extent) -> Value:
-    """The atom of an axis of the nest, in [0, extent)."""
-    if most(extent) <= 1:
-        return number(0)
-    src = () if isinstance(extent, int) else (extent,)
-    return make(Op.AXIS, INDEX, src, ("axis", number_), 1, (0, most(extent) - 1))
 
 
 def size_text(extent: Extent) -> str:

@@ -38,7 +38,12 @@ class Member:
     never: int | None = None
 
     def read(self, value: object, at: Pointer) -> int:
-        if type(value) is int and self.least <= value and (self.greatest is None or value <= self.greatest) and value != self.never:
+        if (
+            type(value) is int
+            and self.least <= value
+            and (self.greatest is None or value <= self.greatest)
+            and value != self.never
+        ):
             return value
         raise WireError(at, expected=self.meaning, got=value)
 
@@ -46,7 +51,7 @@ class Member:
 _AXIS = Member("an axis number: an integer from 0")
 _AMOUNT = Member("an amount: an integer, 2 or more, or 0 for the whole axis", never=1)
 
-# op → its axis and amount, None where it has none. What a further option has goes here too: reader and `/targets` walk this table.
+# op → its axis and amount, None where it has none. A further option has its row here: reader and `/targets` walk this table.
 MEMBERS: dict[str, tuple[Member | None, Member | None]] = {
     "UPCAST": (_AXIS, _AMOUNT),
     "UNROLL": (_AXIS, _AMOUNT),

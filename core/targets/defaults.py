@@ -1,7 +1,7 @@
 """What each target is where a request does not say otherwise, and what it has no way to use.
 
-All eight targets of the wire are here, so that a request for any of them is read, resolved and has a key, whether or not it can be
-rendered yet.
+All eight targets of the wire are here, so that a request for any of them is read, resolved and has a key, whether or not it
+can be rendered yet.
 """
 
 from __future__ import annotations
@@ -21,17 +21,42 @@ def _gpu(
     float64: bool,
 ) -> DeviceOptions:
     return DeviceOptions(
-        target=target, device_class="gpu", arch=arch, has_local=True, has_shared=True, supports_float4=True, global_max=global_max,
-        local_max=local_max, lanes_max=lanes_max, shared_max=shared_max, alignment=alignment, float16=float16, float64=float64,
-        fast_math=False, tensor_cores=True,
-    )  # fmt: skip
+        target=target,
+        device_class="gpu",
+        arch=arch,
+        has_local=True,
+        has_shared=True,
+        supports_float4=True,
+        global_max=global_max,
+        local_max=local_max,
+        lanes_max=lanes_max,
+        shared_max=shared_max,
+        alignment=alignment,
+        float16=float16,
+        float64=float64,
+        fast_math=False,
+        tensor_cores=True,
+    )
 
 
 def _cpu(target: str, float16: bool) -> DeviceOptions:
     return DeviceOptions(
-        target=target, device_class="cpu", arch=None, has_local=False, has_shared=False, supports_float4=False, global_max=None,
-        local_max=None, lanes_max=None, shared_max=0, alignment=16, float16=float16, float64=True, fast_math=False, tensor_cores=True,
-    )  # fmt: skip
+        target=target,
+        device_class="cpu",
+        arch=None,
+        has_local=False,
+        has_shared=False,
+        supports_float4=False,
+        global_max=None,
+        local_max=None,
+        lanes_max=None,
+        shared_max=0,
+        alignment=16,
+        float16=float16,
+        float64=True,
+        fast_math=False,
+        tensor_cores=True,
+    )
 
 
 _GRID: Triple = (2147483647, 65535, 65535)
@@ -56,9 +81,24 @@ FOUR_LANES = frozenset(("cuda", "hip", "metal", "ptx", "wgsl"))  # languages of 
 # Architectures known by name, where one selects dtypes and tensor cores.
 ARCHES: dict[str, tuple[str, ...]] = {
     "cuda": ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"),
-    "hip": ("gfx906", "gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-            "gfx1151", "gfx1200", "gfx1201"),
-}  # fmt: skip
+    "hip": (
+        "gfx906",
+        "gfx908",
+        "gfx90a",
+        "gfx940",
+        "gfx941",
+        "gfx942",
+        "gfx1030",
+        "gfx1100",
+        "gfx1101",
+        "gfx1102",
+        "gfx1103",
+        "gfx1150",
+        "gfx1151",
+        "gfx1200",
+        "gfx1201",
+    ),
+}
 ARCHES["ptx"] = ARCHES["cuda"]
 
 # Binary formats a target's text can be compiled to; the first is its usual one.

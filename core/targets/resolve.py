@@ -1,7 +1,7 @@
 """The `device` object of a request, checked key by key and completed with its target's defaults.
 
-A key the format does not have, or a value of the wrong form, is a `wire` error; a value that the target has no way to use is a `target`
-error; limits that exclude each other once everything is resolved are a `wire` error again.
+A key the format does not have, or a value of the wrong form, is a `wire` error; a value that the target has no way to use
+is a `target` error; limits that exclude each other once everything is resolved are a `wire` error again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def resolve_device(value: object, at: Pointer = DEVICE) -> DeviceOptions:
             raise WireError(at / name, expected=f"no such member: a device has {', '.join(_KEYS)}", got=value[name])
     target = value.get("target")
     if type(target) is not str or target not in DEFAULTS:
-        raise WireError(at / "target", expected=f"one of {', '.join(DEFAULTS)}", got=target if "target" in value else Said("nothing"))
+        raise WireError(
+            at / "target", expected=f"one of {', '.join(DEFAULTS)}", got=target if "target" in value else Said("nothing")
+        )
     if len(value) == 1:
         return DEFAULTS[target]
     given: dict[str, Any] = {name: _READERS[name](value[name], at / name) for name in value if name != "target"}
@@ -107,7 +109,7 @@ def _tensor_cores(value: object, at: Pointer) -> bool | tuple[TensorCore, ...]:
 
 def _tensor_core(value: object, at: Pointer) -> TensorCore:
     if type(value) is not dict:
-        raise WireError(at, expected='an object with dims, in and acc', got=value)
+        raise WireError(at, expected="an object with dims, in and acc", got=value)
     for name in value:
         if name not in ("dims", "in", "acc"):
             raise WireError(at / name, expected="no such member: a tensor core has dims, in and acc", got=value[name])
@@ -179,4 +181,6 @@ def _check_limits(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> 
     """Limits that exclude each other, whichever of the two was given."""
     if device.has_shared and not device.has_local:
         name = "has_shared" if "has_shared" in given else "has_local"
-        raise WireError(at / name, expected="has_shared false where has_local is: shared memory is a work-group's", got=given[name])
+        raise WireError(
+            at / name, expected="has_shared false where has_local is: shared memory is a work-group's", got=given[name]
+        )

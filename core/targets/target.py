@@ -10,19 +10,22 @@ from core.ir.value import Value
 from core.linear.listing import Listing
 
 
+Watch = Callable[[Value, Value], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """One language programs are rendered in.
 
     defaults: the device options of a request that overrides none. legalize: a raw graph (its SINK) to one that uses only what the
-    target has; raises TargetError for what can't be. render: the text. called: the program is a plain function, so it has no launch sizes
+    target has; raises TargetError for what can't be, and tells a watch each value and what became of it. render: the text. called: the program is a plain function, so it has no launch sizes
     and every parallel axis is a loop. images: image arguments exist. promises: what can't be held even in software, in words, for `/targets`.
     """
 
     name: str
     file_suffix: str
     defaults: DeviceOptions
-    legalize: Callable[[Value, DeviceOptions], Value]
+    legalize: Callable[[Value, DeviceOptions, Watch | None], Value]
     render: Callable[[Listing, DeviceOptions], str]
     called: bool
     images: bool

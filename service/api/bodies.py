@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -108,16 +109,19 @@ async def _gone(receive: Receive) -> None:
 
 def acceptable(accept: str | None, offered: str) -> None:
     """Refuses (406) where the header `Accept` rules out the one media type there is."""
-    if not accept:
-        return
+    if accept and not takes_kind(accept, offered):
+        raise HttpRefused(406, f"this is only to be had as {offered}", expected=offered, got=accept[:120])
+
+
+@lru_cache(maxsize=256)
+def takes_kind(accept: str, offered: str) -> bool:
+    """Does the header `Accept` let us answer in the media type `offered`?"""
     kind, _, _ = offered.partition("/")
     weights: dict[str, float] = {}
     for part in accept.split(","):
         name, _, parameters = part.partition(";")
         weights[name.strip().lower()] = weight(parameters)
-    liked = next((weights[name] for name in (offered, f"{kind}/*", "*/*") if name in weights), 0.0)
-    if liked <= 0:
-        raise HttpRefused(406, f"this is only to be had as {offered}", expected=offered, got=accept[:120])
+    return next((weights[name] for name in (offered, f"{kind}/*", "*/*") if name in weights), 0.0) > 0
 
 
 def answered(request: Request, value: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -110,13 +110,13 @@ class RedisStore:
                 answer = await ask()
         except (AuthenticationError, NoPermissionError) as error:
             self._breaker.failed()
-            raise StoreDown(f"Redis lets us not in: {error}") from error
+            raise StoreDown(f"Redis does not let us in: {_said(error)}") from error
         except ResponseError as error:  # it answers, and refuses this one call: full, read-only, loading
             self._breaker.succeeded()
-            raise StoreDown(f"Redis refuses: {error}") from error
+            raise StoreDown(f"Redis refuses: {_said(error)}") from error
         except (RedisError, OSError, TimeoutError) as error:
             self._breaker.failed()
-            raise StoreDown(f"Redis: {type(error).__name__}: {error}") from error
+            raise StoreDown(f"Redis: {_said(error)}") from error
         except asyncio.CancelledError:
             raise  # the client went away; this says nothing about Redis
         self._breaker.succeeded()
@@ -125,3 +125,9 @@ class RedisStore:
 
 def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
+
+
+def _said(error: Exception) -> str:
+    """An error in words. A pipeline's repeats the command, value and all: of that only what went wrong is told."""
+    _, _, cause = str(error).rpartition("caused error: ")
+    return f"{type(error).__name__}: {cause}"[:300]

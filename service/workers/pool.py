@@ -335,6 +335,6 @@ def end(pool: ProcessPool) -> threading.Thread:
 
 
 def _join(pool: ProcessPool) -> None:
-    pool.stop()  # type: ignore[no-untyped-call]
+    pool.stop()  # type: ignore[no-untyped-call]  # pebble has types for the rest
     with contextlib.suppress(RuntimeError, OSError):
-        pool.join()  # type: ignore[no-untyped-call]  # pebble has types for the rest
+        pool.join()

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.device import DeviceOptions
-from core.errors import OptionRefused
+from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
+from core.errors import LimitExceeded, OptionRefused
 from core.limits import Limits
-from core.schedule.axis import Axis
+from core.schedule.axis import Axis, AxisKind
+from core.schedule.launch import map_axes
 from core.schedule.nest import Nest
 from core.schedule.option import ScheduleOption
 
@@ -28,8 +30,9 @@ Apply = Callable[[Nest, ScheduleOption, Context], Nest]
 def refused(nest: Nest, option: ScheduleOption, context: Context, reason: str, **facts: object) -> OptionRefused:
     """The refusal of an option: its reason, and the axes as they are."""
     return OptionRefused(
-        context.pointer, option=option.to_json(), reason=f"{option.op}: {reason}", axes=nest.describe(), needed=facts.get("needed"), allowed=facts.get("allowed")
-    )
+        context.pointer, option=option.to_json(), reason=f"{option.op}: {reason}", axes=nest.describe(),
+        needed=facts.get("needed"), allowed=facts.get("allowed"),
+    )  # fmt: skip
 
 
 def axis_at(nest: Nest, option: ScheduleOption, context: Context, first: int, end: int, what: str) -> int:
@@ -54,14 +57,74 @@ def amount_of(nest: Nest, option: ScheduleOption, context: Context, axis: Axis, 
     return amount
 
 
-def check_expanded(nest: Nest, option: ScheduleOption, context: Context, after: Nest) -> Nest:
-    """`after`, unless its program points stand for more elements than allowed."""
-    elements = 1
-    for axis in after.expanded:
-        elements *= int(axis.extent)  # type: ignore[call-overload]  # expanded axes have integer extents
-    if elements > context.limits.expanded:
-        raise refused(
-            nest, option, context, f"{elements} expanded elements are more than {context.limits.expanded}",
-            needed=elements, allowed=context.limits.expanded,
-        )  # fmt: skip
-    return after
+def checked(before: Nest, after: Nest, option: ScheduleOption, context: Context) -> Nest:
+    """`after` with the option noted as applied. Raises OptionRefused naming every limit it passes, each with needed and allowed."""
+    passed = [(name, needed, allowed) for name, needed, allowed in resources(after, context) if needed > allowed]
+    if passed:
+        reason = "; ".join(f"{name} would be {needed}, allowed are {allowed}" for name, needed, allowed in passed)
+        needed = {name: needed for name, needed, _ in passed}
+        allowed = {name: allowed for name, _, allowed in passed}
+        raise refused(before, option, context, reason, needed=needed, allowed=allowed)
+    lanes = after.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID)
+    if context.device.local_max is not None and lanes:
+        try:
+            map_axes(lanes, context.device.local_max, "local", reverse=False, may_guard=False)
+        except LimitExceeded as error:
+            facts = error.facts()
+            raise refused(before, option, context, f"the work-group does not fit: {error.detail}", needed=facts["needed"], allowed=facts["allowed"]) from error
+    return after.after(option)
+
+
+def resources(nest: Nest, context: Context) -> list[tuple[str, int, int]]:
+    """(what, needed, allowed) of each bounded resource a schedule takes."""
+    device, limits = context.device, context.limits
+    found = [("expanded elements", extent_of(nest.expanded), limits.expanded)]
+    lanes = extent_of(nest.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID))
+    if device.lanes_max is not None:
+        found.append(("work-items of a group", lanes, device.lanes_max))
+    if nest.of_kind(AxisKind.GROUP):
+        found.append(("bytes of local memory", shared_bytes(nest), device.shared_max))
+    return found
+
+
+def shared_bytes(nest: Nest) -> int:
+    """Local memory of a work-group: per grouped reduce a slot for each lane and each upcast element."""
+    lanes = extent_of(nest.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID))
+    elements = extent_of(nest.of_kind(AxisKind.UPCAST))
+    grouped = nest.of_kind(AxisKind.GROUP)
+    total = 0
+    for instance in nest.sites.instances:
+        if any(not a.wires.isdisjoint(instance.axes) for a in grouped):
+            total += lanes * elements * slot_dtype(nest.kernel.nodes[instance.node].dtype).itemsize
+    return total
+
+
+def slot_dtype(dtype: DType) -> DType:
+    """What a partial result of this type is kept as: 16-bit floats are accumulated in 32 bits."""
+    return FLOAT32 if dtype in (FLOAT16, BFLOAT16) else dtype
+
+
+def extent_of(axes: tuple[Axis, ...]) -> int:
+    """The product of integer extents."""
+    result = 1
+    for axis in axes:
+        result *= int(axis.extent)  # type: ignore[call-overload]  # lanes and expanded axes have integer extents
+    return result
+
+
+def need_plain(nest: Nest, option: ScheduleOption, context: Context) -> None:
+    """Refuses where several reduce classes exist, or an output is full on an axis a reduce inside it reduces."""
+    sites = nest.sites
+    if len(sites.classes) > 1:
+        raise refused(nest, option, context, f"the kernel reduces over different axes, {' and '.join(map(str, map(list, sites.classes)))}")
+    both = [k for axes in sites.classes for k in axes if k in sites.output_axes]
+    if both:
+        raise refused(nest, option, context, f"the outputs are full on axis {both[0]}, which a reduce inside them reduces")
+
+
+def need_locals(nest: Nest, option: ScheduleOption, context: Context) -> None:
+    """Refuses where there are no work-groups, or NOLOCALS has given them up."""
+    if not context.device.has_local:
+        raise refused(nest, option, context, f"{context.device.target} has no work-groups here (has_local is false)")
+    if nest.no_locals:
+        raise refused(nest, option, context, "NOLOCALS was applied before")

@@ -62,17 +62,26 @@ def test_few_values_decide_for_long_ranges(text: str, shift: int) -> None:
 @pytest.mark.parametrize(
     ("text", "negative"),
     [
-        ("p - p//2", False), ("p//2 - p", True), ("(p + 15)//16*16 - p", False), ("p - (p + 15)//16*16", True), ("p%7 - 3", True),
-        ("p*q - q", True), ("(p + 1)*q - q", False), ("p//4//8*32 - p", True), ("p - p//4//8*32", False), ("p*p - p", True), ("p*q*q", True),
+        ("p - p//2", False),
+        ("p//2 - p", True),
+        ("(p + 15)//16*16 - p", False),
+        ("p - (p + 15)//16*16", True),
+        ("p%7 - 3", True),
+        ("p*q - q", True),
+        ("(p + 1)*q - q", False),
+        ("p//4//8*32 - p", True),
+        ("p - p//4//8*32", False),
+        ("p*q*q", False),
     ],
-)  # fmt: skip
+)
 def test_long_ranges_are_decided_where_the_size_is_linear(text: str, negative: bool) -> None:
     variables = {"p": Variable("p", 0, 2**31 - 1), "q": Variable("q", 0, 1000)}
-    size = parse_expression(text)
 
-    if text == "p*q*q":  # its interval starts at 0
-        negative = False
-    assert negative == may_be_negative(size, variables)
+    assert negative == may_be_negative(parse_expression(text), variables)
+
+
+def test_what_can_not_be_decided_counts_as_negative() -> None:
+    assert may_be_negative(parse_expression("p*p - p"), {"p": Variable("p", 0, 2**31 - 1)})
 
 
 def test_a_step_beyond_64_bits_is_told() -> None:

@@ -11,7 +11,7 @@ from core.kernel.check import check_kernel
 from core.kernel.node import Kernel
 from core.kernel.ops import ELEMENTWISE
 from core.kernel.read import read_kernel
-from tests.kernels import DROP, add_kernel, const, edited, every_form, kernel, load, node, store, variable
+from tests.kernels import DROP, add_kernel, edited, every_form, kernel, load, node, store, variable
 
 NODES = "/ast/nodes"
 IMAGE = [2, 2, 4]
@@ -58,54 +58,110 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     # extents
     "(4, 32) and (4, 16)": (
         kernel(load(1, [4, 32]), load(2, [4, 16]), node("ADD", 0, 1), store(2, [4, 32])),
-        f"{NODES}/2", "equal extents, or 1", "(4, 32) and (4, 16)",
+        f"{NODES}/2",
+        "equal extents, or 1",
+        "(4, 32) and (4, 16)",
     ),
     "operands of different rank": (
-        kernel(load(1, [4, 1]), load(2, [4]), node("ADD", 0, 1), store(2, [4, 1])), f"{NODES}/2", "equal extents", "(4, 1) and (4,)",
+        kernel(load(1, [4, 1]), load(2, [4]), node("ADD", 0, 1), store(2, [4, 1])),
+        f"{NODES}/2",
+        "equal extents",
+        "(4, 1) and (4,)",
     ),
     "0 is no 1": (
-        kernel(load(1, [0]), load(2, [4]), node("ADD", 0, 1), store(2, [4])), f"{NODES}/2", "equal extents", "(0,) and (4,)",
+        kernel(load(1, [0]), load(2, [4]), node("ADD", 0, 1), store(2, [4])),
+        f"{NODES}/2",
+        "equal extents",
+        "(0,) and (4,)",
     ),
     "two full extents that never meet": (
-        kernel(load(1, [4, 8]), node("REDUCE_SUM", 0, axes=[1]), load(2, [4, 6]), node("REDUCE_SUM", 2, axes=[1]), node("ADD", 1, 3),
-               store(4, [4, 1])),
-        f"{NODES}/2", "extent 1 or 8 on axis 1", "6",
+        kernel(
+            load(1, [4, 8]),
+            node("REDUCE_SUM", 0, axes=[1]),
+            load(2, [4, 6]),
+            node("REDUCE_SUM", 2, axes=[1]),
+            node("ADD", 1, 3),
+            store(4, [4, 1]),
+        ),
+        f"{NODES}/2",
+        "extent 1 or 8 on axis 1",
+        "6",
     ),
     "a store of another rank": (kernel(load(1, [4]), store(0, [4, 1])), f"{NODES}/1/src/0", "extents (4, 1)", "(4,)"),
     "a leaf of another rank": (
-        kernel(load(1, [4]), node("REDUCE_SUM", 0, axes=[0]), load(2, []), node("REDUCE_SUM", 1, axes=[0]), store(3, [1]), store(2, [], 1),
-               outputs=[4, 5]),
-        f"{NODES}/2", "rank 1", "shape ()",
+        kernel(
+            load(1, [4]),
+            node("REDUCE_SUM", 0, axes=[0]),
+            load(2, []),
+            node("REDUCE_SUM", 1, axes=[0]),
+            store(3, [1]),
+            store(2, [], 1),
+            outputs=[4, 5],
+        ),
+        f"{NODES}/2",
+        "rank 1",
+        "shape ()",
     ),
     "full stored as 1": (kernel(load(1, [32, 4]), store(0, [1, 4])), f"{NODES}/1/src/0", "extents (1, 4)", "(32, 4)"),
     "full stored as another": (kernel(load(1, [32, 4]), store(0, [16, 4])), f"{NODES}/1/src/0", "extents (16, 4)", "(32, 4)"),
     "outputs of shapes (32, 1) and (32, 32)": (
         kernel(load(2, [32, 32]), node("REDUCE_SUM", 0, axes=[1]), store(1, [32, 1]), store(0, [32, 32], 1), outputs=[2, 3]),
-        "/ast/outputs/1", "shape of output 0, (32, 1)", "(32, 32)",
+        "/ast/outputs/1",
+        "shape of output 0, (32, 1)",
+        "(32, 32)",
     ),
     "an axis beyond the rank": (
-        kernel(load(1, [4, 8]), node("REDUCE_SUM", 0, axes=[0, 2]), store(1, [1, 8])), f"{NODES}/1/axes/1", "axes of the operand", "2",
+        kernel(load(1, [4, 8]), node("REDUCE_SUM", 0, axes=[0, 2]), store(1, [1, 8])),
+        f"{NODES}/1/axes/1",
+        "axes of the operand",
+        "2",
     ),
-    "an axis of a scalar": (kernel(load(1, []), node("REDUCE_SUM", 0, axes=[0]), store(1, [])), f"{NODES}/1/axes/0", "which has 0", "0"),
+    "an axis of a scalar": (
+        kernel(load(1, []), node("REDUCE_SUM", 0, axes=[0]), store(1, [])),
+        f"{NODES}/1/axes/0",
+        "which has 0",
+        "0",
+    ),
     "a negative extent": (extent_of(-1), f"{NODES}/0/views/0/shape/0", "never negative", "-1"),
     "an extent n - 3": (extent_of("n - 3"), f"{NODES}/0/views/0/shape/0", "never negative", "n-3"),
     "an extent m": (extent_of("m"), f"{NODES}/0/views/0/shape/0", "never negative", "m"),
     "an extent m*m - 1": (extent_of("m*m - 1"), f"{NODES}/0/views/0/shape/0", "never negative", "m*m-1"),
     "an extent 1 - 2": (extent_of("1 - 2"), f"{NODES}/0/views/0/shape/0", "never negative", "1-2"),
     "a negative extent of an earlier view": (
-        kernel({"op": "LOAD", "buffer": 1, "dtype": "float32", "views": [{"shape": [-4], "strides": [1]}, {"shape": [4], "strides": [1]}]},
-               store(0, [4])),
-        f"{NODES}/0/views/0/shape/0", "never negative", "-4",
+        kernel(
+            {
+                "op": "LOAD",
+                "buffer": 1,
+                "dtype": "float32",
+                "views": [{"shape": [-4], "strides": [1]}, {"shape": [4], "strides": [1]}],
+            },
+            store(0, [4]),
+        ),
+        f"{NODES}/0/views/0/shape/0",
+        "never negative",
+        "-4",
     ),
     "a negative extent by expression": (
-        kernel({"op": "LOAD", "buffer": 1, "dtype": "float32", "shape": [4, "n - 2"], "index": 0}, store(0, [4, 1]),
-               variables=[variable("n", 1, 3)]),
-        f"{NODES}/0/shape/1", "never negative", "n-2",
+        kernel(
+            {"op": "LOAD", "buffer": 1, "dtype": "float32", "shape": [4, "n - 2"], "index": 0},
+            store(0, [4, 1]),
+            variables=[variable("n", 1, 3)],
+        ),
+        f"{NODES}/0/shape/1",
+        "never negative",
+        "n-2",
     ),
     "symbolic extents that differ": (
-        kernel(load(1, ["n"], strides=[1]), load(2, ["n + 1"], strides=[1]), node("ADD", 0, 1), store(2, ["n"], strides=[1]),
-               variables=[variable("n", 1, 8)]),
-        f"{NODES}/2", "equal extents", "(n,) and (n+1,)",
+        kernel(
+            load(1, ["n"], strides=[1]),
+            load(2, ["n + 1"], strides=[1]),
+            node("ADD", 0, 1),
+            store(2, ["n"], strides=[1]),
+            variables=[variable("n", 1, 8)],
+        ),
+        f"{NODES}/2",
+        "equal extents",
+        "(n,) and (n+1,)",
     ),
     # masks
     "mask [3, 9) on 8": (masked(8, 3, 9), f"{NODES}/0/views/0/mask/0", "≤ 8", "[3, 9)"),
@@ -119,80 +175,151 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     # dtypes
     "float32 + int32": (
         kernel(load(1, [4]), load(2, [4], "int32"), node("ADD", 0, 1), store(2, [4])),
-        f"{NODES}/2", "of one dtype (nothing is promoted)", "float32 and int32",
+        f"{NODES}/2",
+        "of one dtype (nothing is promoted)",
+        "float32 and int32",
     ),
     "int32 < uint32": (
         kernel(load(1, [4], "int32"), load(2, [4], "uint32"), node("CMPLT", 0, 1), store(2, [4], dtype="bool")),
-        f"{NODES}/2", "of one dtype", "int32 and uint32",
+        f"{NODES}/2",
+        "of one dtype",
+        "int32 and uint32",
     ),
     "a*b + c of two dtypes": (
-        kernel(load(1, [4]), load(2, [4], "float16"), node("MULACC", 0, 0, 1), store(2, [4])), f"{NODES}/2", "of one dtype", "float16",
+        kernel(load(1, [4]), load(2, [4], "float16"), node("MULACC", 0, 0, 1), store(2, [4])),
+        f"{NODES}/2",
+        "of one dtype",
+        "float16",
     ),
     "a condition of int32": (
-        kernel(load(1, [4], "int32"), load(2, [4]), node("WHERE", 0, 1, 1), store(2, [4])), f"{NODES}/2/src/0", "bool, the condition", "int32",
+        kernel(load(1, [4], "int32"), load(2, [4]), node("WHERE", 0, 1, 1), store(2, [4])),
+        f"{NODES}/2/src/0",
+        "bool, the condition",
+        "int32",
     ),
     "then and else of two dtypes": (
         kernel(load(1, [4], "bool"), load(2, [4]), load(3, [4], "int32"), node("WHERE", 0, 1, 2), store(3, [4], dtype="int32")),
-        f"{NODES}/3", "of one dtype", "float32 and int32",
+        f"{NODES}/3",
+        "of one dtype",
+        "float32 and int32",
     ),
     "a shift by float": (
-        kernel(load(1, [4], "int32"), load(2, [4]), node("SHL", 0, 1), store(2, [4], dtype="int32")), f"{NODES}/2/src/1", "an integer", "float32",
+        kernel(load(1, [4], "int32"), load(2, [4]), node("SHL", 0, 1), store(2, [4], dtype="int32")),
+        f"{NODES}/2/src/1",
+        "an integer",
+        "float32",
     ),
     "a shift by bool": (
         kernel(load(1, [4], "int32"), load(2, [4], "bool"), node("SHR", 0, 1), store(2, [4], dtype="int32")),
-        f"{NODES}/2/src/1", "an integer", "bool",
+        f"{NODES}/2/src/1",
+        "an integer",
+        "bool",
     ),
     "a bitcast of 32 to 16 bits": (
-        kernel(load(1, [4]), node("BITCAST", 0, dtype="int16"), store(1, [4], dtype="int16")), f"{NODES}/1/dtype", "32 bits", "int16 of 16",
+        kernel(load(1, [4]), node("BITCAST", 0, dtype="int16"), store(1, [4], dtype="int16")),
+        f"{NODES}/1/dtype",
+        "32 bits",
+        "int16 of 16",
     ),
     "a store of another dtype": (
-        kernel(load(1, [4]), store(0, [4], dtype="float16")), f"{NODES}/1/src/0", "float16, the dtype of the store", "float32",
+        kernel(load(1, [4]), store(0, [4], dtype="float16")),
+        f"{NODES}/1/src/0",
+        "float16, the dtype of the store",
+        "float32",
     ),
     "bool stored as uint8": (kernel(load(1, [4], "bool"), store(0, [4], dtype="uint8")), f"{NODES}/1/src/0", "uint8", "bool"),
     "a float looked up by": (gather("float32"), f"{NODES}/1/src/0", "an integer or bool", "float32"),
     "a float in a store's condition": (
-        edited(every_form(), {"/nodes/13/src": [10, 10]}), f"{NODES}/13/src/1", "an integer or bool", "float32",
+        edited(every_form(), {"/nodes/13/src": [10, 10]}),
+        f"{NODES}/13/src/1",
+        "an integer or bool",
+        "float32",
     ),
-    "a value fuller than its leaf": (gather(src_shape=[4, 8], shape=[4, 1]), f"{NODES}/1/src/0", "the leaf's extents (4, 1)", "(4, 8)"),
+    "a value fuller than its leaf": (
+        gather(src_shape=[4, 8], shape=[4, 1]),
+        f"{NODES}/1/src/0",
+        "the leaf's extents (4, 1)",
+        "(4, 8)",
+    ),
     "a value of another rank": (gather(src_shape=[4]), f"{NODES}/1/src/0", "the leaf's extents (4, 8)", "(4,)"),
     # outputs and buffers
-    "an output that is no store": (edited(add_kernel(), {"/outputs": [2]}), "/ast/outputs/0", "the index of a STORE", "a ADD (node 2)"),
+    "an output that is no store": (
+        edited(add_kernel(), {"/outputs": [2]}),
+        "/ast/outputs/0",
+        "the index of a STORE",
+        "a ADD (node 2)",
+    ),
     "a store as operand": (
-        kernel(load(1, [4]), store(0, [4]), node("NEG", 1), store(2, [4])), f"{NODES}/2/src/0", "an operand with a value", "a STORE (node 1)",
+        kernel(load(1, [4]), store(0, [4]), node("NEG", 1), store(2, [4])),
+        f"{NODES}/2/src/0",
+        "an operand with a value",
+        "a STORE (node 1)",
     ),
     "an output twice": (edited(add_kernel(), {"/outputs": [3, 3]}), "/ast/outputs/1", "a store to buffer 1", "one to buffer 0"),
     "two stores to one buffer": (
-        kernel(load(1, [4]), store(0, [4]), store(0, [4]), outputs=[1, 2]), "/ast/outputs/1", "a store to buffer 1", "one to buffer 0 (node 2)",
+        kernel(load(1, [4]), store(0, [4]), store(0, [4]), outputs=[1, 2]),
+        "/ast/outputs/1",
+        "a store to buffer 1",
+        "one to buffer 0 (node 2)",
     ),
     "outputs out of order": (
-        kernel(load(2, [4]), store(0, [4], 0), store(0, [4], 1), outputs=[2, 1]), "/ast/outputs/0", "a store to buffer 0", "one to buffer 1",
+        kernel(load(2, [4]), store(0, [4], 0), store(0, [4], 1), outputs=[2, 1]),
+        "/ast/outputs/0",
+        "a store to buffer 0",
+        "one to buffer 1",
     ),
-    "no output to buffer 0": (kernel(load(0, [4]), store(0, [4], 1)), "/ast/outputs/0", "a store to buffer 0", "one to buffer 1"),
+    "no output to buffer 0": (
+        kernel(load(0, [4]), store(0, [4], 1)),
+        "/ast/outputs/0",
+        "a store to buffer 0",
+        "one to buffer 1",
+    ),
     "a gap in the buffers": (kernel(load(2, [4]), store(0, [4])), f"{NODES}/0/buffer", "without a gap (1 is not in use)", "2"),
     "a huge buffer": (kernel(load(10**30, [4]), store(0, [4])), f"{NODES}/0/buffer", "without a gap", "10"),
     "one buffer, two dtypes": (
         kernel(load(1, [4]), load(1, [4], "float16"), node("CAST", 1, dtype="float32"), node("ADD", 0, 2), store(3, [4])),
-        f"{NODES}/1/dtype", "float32, the dtype of buffer 1 in node 0", "float16",
+        f"{NODES}/1/dtype",
+        "float32, the dtype of buffer 1 in node 0",
+        "float16",
     ),
     "loaded and stored as two dtypes": (
-        kernel(load(0, [4], "int32"), node("CAST", 0, dtype="float32"), store(1, [4])), f"{NODES}/2/dtype", "int32", "float32",
+        kernel(load(0, [4], "int32"), node("CAST", 0, dtype="float32"), store(1, [4])),
+        f"{NODES}/2/dtype",
+        "int32",
+        "float32",
     ),
     # images
     "an image of int32": (
-        kernel({**load(1, [16], "int32"), "image": IMAGE}, store(0, [16])), f"{NODES}/0/dtype", "float16 or float32", "int32",
+        kernel({**load(1, [16], "int32"), "image": IMAGE}, store(0, [16])),
+        f"{NODES}/0/dtype",
+        "float16 or float32",
+        "int32",
     ),
     "an image of float16 stores float32": (
-        kernel(load(1, [16], "float16"), image_store(0, "float16")), f"{NODES}/1/src/0", "float32, what an image takes", "float16",
+        kernel(load(1, [16], "float16"), image_store(0, "float16")),
+        f"{NODES}/1/src/0",
+        "float32, what an image takes",
+        "float16",
     ),
     "one buffer, two images": (
         kernel(image_load(1), {**load(1, [16]), "image": [4, 1, 4]}, node("ADD", 0, 1), store(2, [16])),
-        f"{NODES}/1/image", "image of buffer 1 in node 0, [2, 2, 4]", "[4, 1, 4]",
+        f"{NODES}/1/image",
+        "image of buffer 1 in node 0, [2, 2, 4]",
+        "[4, 1, 4]",
     ),
     "an image and a buffer": (
-        kernel(image_load(1), load(1, [16]), node("ADD", 0, 1), store(2, [16])), f"{NODES}/1", "[2, 2, 4]", "none",
+        kernel(image_load(1), load(1, [16]), node("ADD", 0, 1), store(2, [16])),
+        f"{NODES}/1",
+        "[2, 2, 4]",
+        "none",
     ),
-    "an image read and written": (kernel(image_load(0), image_store(0)), f"{NODES}/1", "read or written, not both", "a STORE beside the LOAD"),
-}  # fmt: skip
+    "an image read and written": (
+        kernel(image_load(0), image_store(0)),
+        f"{NODES}/1",
+        "read or written, not both",
+        "a STORE beside the LOAD",
+    ),
+}
 
 
 @pytest.mark.parametrize(("ast", "pointer", "expected", "got"), REFUSED.values(), ids=REFUSED)
@@ -251,17 +378,32 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "m*m": extent_of("m*m"),
     "p - p//2": extent_of("p - p//2"),
     "equal extents however written": kernel(
-        load(1, ["2*n + 2"], strides=[1]), load(2, ["(n + 1)*2"], strides=[1]), load(3, ["n + 2 + n"], strides=[1]),
-        node("MULACC", 0, 1, 2), store(3, ["n + n + 2"], strides=[1]), variables=[variable("n", 0, 8)],
+        load(1, ["2*n + 2"], strides=[1]),
+        load(2, ["(n + 1)*2"], strides=[1]),
+        load(3, ["n + 2 + n"], strides=[1]),
+        node("MULACC", 0, 1, 2),
+        store(3, ["n + n + 2"], strides=[1]),
+        variables=[variable("n", 0, 8)],
     ),
     "an expression that is 1": kernel(
-        load(1, [4, "n - n + 1"], strides=[1, 0]), load(2, [4, 8]), node("ADD", 0, 1), store(2, [4, 8]), variables=[variable("n", 0, 8)],
+        load(1, [4, "n - n + 1"], strides=[1, 0]),
+        load(2, [4, 8]),
+        node("ADD", 0, 1),
+        store(2, [4, 8]),
+        variables=[variable("n", 0, 8)],
     ),
     "a variable of one value": kernel(
-        load(1, ["n"], strides=[1]), load(2, [5]), node("ADD", 0, 1), store(2, [5]), variables=[variable("n", 5, 5)],
+        load(1, ["n"], strides=[1]),
+        load(2, [5]),
+        node("ADD", 0, 1),
+        store(2, [5]),
+        variables=[variable("n", 5, 5)],
     ),
     "a shift by another integer": kernel(
-        load(1, [4], "int64"), load(2, [4], "uint8"), node("SHL", 0, 1), store(2, [4], dtype="int64"),
+        load(1, [4], "int64"),
+        load(2, [4], "uint8"),
+        node("SHL", 0, 1),
+        store(2, [4], dtype="int64"),
     ),
     "bool to uint8 by bits": kernel(load(1, [4], "bool"), node("BITCAST", 0, dtype="uint8"), store(1, [4], dtype="uint8")),
     "a gather by bool": gather("bool"),
@@ -269,10 +411,16 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "in place": kernel(load(0, [4]), node("NEG", 0), store(1, [4])),
     "an image of float16": kernel(image_load(1, "float16"), node("NEG", 0), store(1, [16])),
     "reduces over different axes": kernel(
-        load(1, [4, 8]), node("REDUCE_MAX", 0, axes=[0]), node("REDUCE_MAX", 0, axes=[1]), node("ADD", 1, 2), store(3, [4, 8]),
+        load(1, [4, 8]),
+        node("REDUCE_MAX", 0, axes=[0]),
+        node("REDUCE_MAX", 0, axes=[1]),
+        node("ADD", 1, 2),
+        store(3, [4, 8]),
     ),
-    "a reduce of what it has not": kernel(load(1, [4, 1]), load(2, [4, 32]), node("REDUCE_SUM", 0, axes=[1]), node("ADD", 1, 2), store(3, [4, 32])),
-}  # fmt: skip
+    "a reduce of what it has not": kernel(
+        load(1, [4, 1]), load(2, [4, 32]), node("REDUCE_SUM", 0, axes=[1]), node("ADD", 1, 2), store(3, [4, 32])
+    ),
+}
 
 
 @pytest.mark.parametrize("ast", ACCEPTED.values(), ids=ACCEPTED)
@@ -317,7 +465,9 @@ def test_a_node_no_output_needs_is_not_held_against_the_kernel(rows: list[dict[s
 
 
 def test_shapes_and_full_extents_are_filled_in() -> None:
-    found = checked(kernel(load(1, [4, 1]), load(2, [4, 32]), node("MUL", 0, 1), node("REDUCE_SUM", 2, axes=[1]), store(3, [4, 1])))
+    found = checked(
+        kernel(load(1, [4, 1]), load(2, [4, 32]), node("MUL", 0, 1), node("REDUCE_SUM", 2, axes=[1]), store(3, [4, 1]))
+    )
 
     assert ((4, 1), (4, 32), (4, 32), (4, 1), (4, 1)) == found.shapes
     assert (4, 32) == found.full

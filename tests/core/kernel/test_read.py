@@ -14,8 +14,8 @@ from core.limits import Limits
 from tests.kernels import DROP, add_kernel, const, edited, every_form, kernel, load, node, store, variable
 
 NODES = "/ast/nodes"
-# edits of `every_form` (rows: 0 LOAD by views, 1 LOAD by expression, 2 gather, 3 CONST by views, 4 CONST by expression, 5 ADD, 6 CAST,
-# 10 REDUCE_SUM, 12 STORE by views, 13 STORE by expression) → pointer, part of what was expected
+# edits of `every_form` → pointer, part of what was expected. Rows: 0 LOAD by views, 1 LOAD by expression, 2 gather, 3 CONST by
+# views, 4 CONST by expression, 5 ADD, 6 CAST, 10 REDUCE_SUM, 12 STORE by views, 13 STORE by expression
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     # the kernel
     "the AST is a list": ({"": []}, "/ast", "the AST: an object"),
@@ -147,7 +147,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a range null": ({"/nodes/0/views/0/mask/1": None}, f"{NODES}/0/views/0/mask/1", "[begin, end)"),
     "a bound a float": ({"/nodes/0/views/0/mask/1": [0, 8.0]}, f"{NODES}/0/views/0/mask/1/1", "an integer"),
     "the second view": (
-        {"/nodes/0/views/-": {"shape": [4, 8], "strides": [8, "x"]}}, f"{NODES}/0/views/1/strides/1", "an integer expression over n"
+        {"/nodes/0/views/-": {"shape": [4, 8], "strides": [8, "x"]}},
+        f"{NODES}/0/views/1/strides/1",
+        "an integer expression over n",
     ),
     # leaves by expression
     "shape by expression a text": ({"/nodes/1/shape": "n"}, f"{NODES}/1/shape", "a list"),
@@ -157,7 +159,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "axis0 in a view": ({"/nodes/0/views/0/offset": "axis0"}, f"{NODES}/0/views/0/offset", "over n"),
     "axis0 in the expr of a CONST by views": (
         {"/nodes/3": {"op": "CONST", "expr": "axis0", "dtype": "float32", "views": [{"shape": [4, 8], "strides": [0, 0]}]}},
-        f"{NODES}/3/expr", "over n",
+        f"{NODES}/3/expr",
+        "over n",
     ),
     "src0 without a source": ({"/nodes/1/index": "src0"}, f"{NODES}/1/index", "over n, axis0 to axis1"),
     "src1 with one source": ({"/nodes/2/index": "src1"}, f"{NODES}/2/index", "src0"),
@@ -232,7 +235,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "image without height": ({"/nodes/0/image": [0, 2, 4]}, f"{NODES}/0/image/0", "at least 1"),
     "image with an expression": ({"/nodes/0/image": [2, "n", 4]}, f"{NODES}/0/image/1", "an integer"),
     "image with true": ({"/nodes/0/image": [True, 2, 4]}, f"{NODES}/0/image/0", "an integer"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("edits", "pointer", "expected"), REFUSED.values(), ids=REFUSED)
@@ -252,8 +255,18 @@ LIMITED: dict[str, tuple[dict[str, Any], Limits, str, str]] = {
     "rank": ({}, Limits(rank=1), f"{NODES}/0/views/0/shape", "rank"),
     "views": ({"/nodes/0/views/-": {"shape": [4, 8], "strides": [8, 1]}}, Limits(views=1), f"{NODES}/0/views", "views"),
     "variables": ({"/variables/-": variable("m", 0, 1)}, Limits(variables=1), "/ast/variables", "variables"),
-    "expression_chars": ({"/nodes/1/index": " " * 100 + "0"}, Limits(expression_chars=100), f"{NODES}/1/index", "expression_chars"),
-    "condition's chars": ({"/nodes/1/valid/0": " " * 100 + "0<1"}, Limits(expression_chars=100), f"{NODES}/1/valid/0", "expression_chars"),
+    "expression_chars": (
+        {"/nodes/1/index": " " * 100 + "0"},
+        Limits(expression_chars=100),
+        f"{NODES}/1/index",
+        "expression_chars",
+    ),
+    "condition's chars": (
+        {"/nodes/1/valid/0": " " * 100 + "0<1"},
+        Limits(expression_chars=100),
+        f"{NODES}/1/valid/0",
+        "expression_chars",
+    ),
     "an extent of 65 bits": ({"/nodes/0/views/0/shape/0": BIG}, Limits(), f"{NODES}/0/views/0/shape/0", "integer_bits"),
     "a stride of 65 bits": ({"/nodes/0/views/0/strides/1": -BIG - 1}, Limits(), f"{NODES}/0/views/0/strides/1", "integer_bits"),
     "an offset of 400 digits": ({"/nodes/0/views/0/offset": 10**400}, Limits(), f"{NODES}/0/views/0/offset", "integer_bits"),
@@ -268,7 +281,7 @@ LIMITED: dict[str, tuple[dict[str, Any], Limits, str, str]] = {
     "a sum of 65 bits": ({"/nodes/0/views/0/offset": f"{BIG - 1} + 1"}, Limits(), f"{NODES}/0/views/0/offset", "integer_bits"),
     "a step of 65 bits": ({"/nodes/4/expr": f"n*{2**60}//{2**60}"}, Limits(), f"{NODES}/4/expr", "integer_bits"),
     "a bound on a value of 66 bits": ({"/nodes/2/valid/1": f"src0 < {2**64}"}, Limits(), f"{NODES}/2/valid/1", "integer_bits"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("edits", "limits", "pointer", "limit"), LIMITED.values(), ids=LIMITED)
@@ -306,7 +319,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "the least double": {"/nodes/3/value": 5e-324},
     "inf": {"/nodes/3/value": "inf"},
     "beyond float32": {"/nodes/3/value": 1e300},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("edits", ACCEPTED.values(), ids=ACCEPTED)
@@ -335,12 +348,23 @@ def test_nodes_are_read_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("written", "dtype", "kept"),
     [
-        (-0.0, "float32", "-0.0"), (0, "float32", "0.0"), (1, "float64", "1.0"), (0.1, "float32", "0.10000000149011612"),
-        (65520.0, "float16", "inf"), (65519.0, "float16", "65504.0"), (-1e39, "float32", "-inf"), ("nan", "float16", "nan"),
-        ("-inf", "bfloat16", "-inf"), (1e-45, "float32", "1.401298464324817e-45"), (2**53 + 1, "float64", "9007199254740992.0"),
-        (255, "uint8", "255"), (-128, "int8", "-128"), (2**64 - 1, "uint64", "18446744073709551615"), (True, "bool", "True"),
+        (-0.0, "float32", "-0.0"),
+        (0, "float32", "0.0"),
+        (1, "float64", "1.0"),
+        (0.1, "float32", "0.10000000149011612"),
+        (65520.0, "float16", "inf"),
+        (65519.0, "float16", "65504.0"),
+        (-1e39, "float32", "-inf"),
+        ("nan", "float16", "nan"),
+        ("-inf", "bfloat16", "-inf"),
+        (1e-45, "float32", "1.401298464324817e-45"),
+        (2**53 + 1, "float64", "9007199254740992.0"),
+        (255, "uint8", "255"),
+        (-128, "int8", "-128"),
+        (2**64 - 1, "uint64", "18446744073709551615"),
+        (True, "bool", "True"),
     ],
-)  # fmt: skip
+)
 def test_a_constant_is_kept_as_its_dtype_keeps_it(written: object, dtype: str, kept: str) -> None:
     read = read_kernel(kernel(const(written, [4], dtype), store(0, [4], dtype=dtype)))
 

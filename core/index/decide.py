@@ -1,0 +1,230 @@
+"""Whether an index value is negative at a point where a condition holds: proved never, refuted by a point, or unknown.
+
+Intervals and residues first, then what the condition makes of them, then every point of the smallest box that decides. All is counted in
+points, never in time, so that a verdict is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from core.index.bounds import lower, residue
+from core.index.condition import TRUE, all_of, conjuncts
+from core.index.enumerate import MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds
+from core.index.given import Given
+from core.index.linear import negate, number, split
+from core.index.substitute import substitute
+from core.ir.op import Op
+from core.ir.value import Value
+
+BUDGET = 1 << 22  # points looked at for one kernel: a second at most
+_SAMPLED = 1 << 12  # points among which a counterexample is looked for where all are too many
+DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))
+Point = dict[Value, int]
+
+
+class Outcome(Enum):
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """point: where it fails, of a refutation. why: in words, of what stays unknown."""
+
+    outcome: Outcome
+    point: Point | None = None
+    why: str = ""
+
+
+PROVED = Decision(Outcome.PROVED)
+
+
+def has_data(x: Value) -> bool:
+    """Whether what other nodes give is in x."""
+    return any(atom.op in DATA for atom in x.free)
+
+
+def without_data(valid: Value) -> Value:
+    """A condition without the parts that depend on what nodes give: it holds wherever the whole one does."""
+    parts = conjuncts(valid)
+    kept = tuple(c for c in parts if c.op is Op.CONST or (c.op is Op.LESS and not has_data(c)))
+    return valid if len(kept) == len(parts) else all_of(kept)
+
+
+class Decider:
+    """Decisions about one kernel, which share what they know of conditions and one budget of points."""
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.left = budget
+        self._given: dict[Value, Given] = {}
+
+    def given(self, valid: Value) -> Given:
+        """What follows from a condition, made once."""
+        found = self._given.get(valid)
+        if found is None:
+            found = self._given[valid] = Given(c for c in conjuncts(valid) if c.op is Op.LESS or c.op is Op.CONST)
+        return found
+
+    def least(self, x: Value, valid: Value) -> int:
+        """A lower bound of x where `valid` holds: the best that intervals, residues and symbolic extents show."""
+        low = max(own_bounds(x)[0], lower(x))
+        if valid is not TRUE:
+            given = self.given(valid)
+            if given.impossible:
+                return max(low, 0)
+            narrow = given.narrow(x)
+            low = max(low, given.bounds(x)[0], lower(narrow))
+            x = narrow
+        g, r = residue(x)
+        return low + (r - low) % g if g > 1 else low
+
+    def most(self, x: Value, valid: Value) -> int:
+        """The upper counterpart of `least`."""
+        return -self.least(negate(x), valid)
+
+    def nonnegative(self, x: Value, valid: Value) -> Decision:
+        """Whether x >= 0 wherever `valid` holds, atoms with a symbolic extent being below it."""
+        if own_bounds(x)[0] >= 0 or self.least(x, valid) >= 0:
+            return PROVED
+        if has_data(x):
+            return self._with_data(x, valid)
+        return self._enumerated(x, without_data(valid))
+
+    def _with_data(self, x: Value, valid: Value) -> Decision:
+        """Refuted only where it fails whatever the values are."""
+        axes = without_data(valid)
+        if self.most(x, valid) < 0:
+            point = self.some_point(axes)
+            if point is not None:
+                return Decision(Outcome.REFUTED, point)
+        conditions = self._connected(x, valid)
+        box = self._box(x, conditions, valid)
+        if box is not None and self._spend(box) and not np.any(self._failing(box, x, conditions)):
+            return PROVED
+        return Decision(Outcome.UNKNOWN, None, "the index holds values of another node that `valid` does not bound")
+
+    # ---- enumeration -----------------------------------------------------------------------------------------------------
+
+    def _enumerated(self, x: Value, valid: Value) -> Decision:
+        whole, conditions = x, self._connected(x, valid)
+        fixed = _free_terms(x, conditions)
+        x = substitute(x, {atom: number(n) for atom, n in fixed.items()}) if fixed else x
+        box = self._box(x, conditions, valid)
+        if box is not None and self._spend(box):
+            failing = np.flatnonzero(box.full(self._failing(box, x, conditions)))
+            if not len(failing):
+                return PROVED
+            rest = all_of(c for c in conjuncts(valid) if c not in conditions)
+            other = self.some_point(rest)
+            if other is not None:
+                return Decision(Outcome.REFUTED, {**other, **fixed, **box.point(int(failing[0]))})
+            return Decision(Outcome.UNKNOWN, None, "no point was found where its conditions hold")
+        own = frozenset(atoms_of(x))
+        conditions = [c for c in conditions if own.issuperset(c.free)]
+        box = self._box(x, conditions, valid)
+        if box is not None and self._spend(box) and not np.any(self._failing(box, x, conditions)):
+            return PROVED
+        point = self._sampled(whole, valid)
+        if point is not None:
+            return Decision(Outcome.REFUTED, point)
+        return Decision(Outcome.UNKNOWN, None, f"its bounds do not follow from intervals, and its points are more than {MAX_POINTS}")
+
+    def _connected(self, x: Value, valid: Value) -> list[Value]:
+        """The conditions that share an atom with x, directly or by others."""
+        free = set(atoms_of(x))
+        waiting = [c for c in conjuncts(valid) if c.op is Op.LESS]
+        found: list[Value] = []
+        again = True
+        while again:
+            again = False
+            for c in list(waiting):
+                if not c.free.isdisjoint(free):
+                    free.update(atoms_of(c))
+                    found.append(c)
+                    waiting.remove(c)
+                    again = True
+        return found
+
+    def _box(self, x: Value, conditions: list[Value], valid: Value) -> Points | None:
+        return box_points(atoms_of(x, *conditions), self.ranges(atoms_of(x, *conditions), valid), min(MAX_POINTS, self.left))
+
+    def ranges(self, atoms: Iterable[Value], valid: Value) -> dict[Value, Range]:
+        """The atoms' ranges as `valid` leaves them."""
+        given = self.given(valid)
+        if valid is TRUE or given.impossible:
+            return {}
+        return {atom: given.bounds(atom) for atom in atoms}
+
+    def _spend(self, box: Points) -> bool:
+        if box.count > self.left:
+            return False
+        self.left -= box.count
+        return True
+
+    @staticmethod
+    def _failing(box: Points, x: Value, conditions: list[Value]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        failing = np.asarray(box.value(x) < 0, np.bool_) & box.within_extents()
+        for c in conditions:
+            failing = failing & box.holds(c)
+        return failing
+
+    def some_point(self, valid: Value) -> Point | None:
+        """A point where `valid` holds, or None where none was found."""
+        valid = without_data(valid)
+        if valid is TRUE:
+            return {}
+        atoms = atoms_of(valid)
+        ranges = self.ranges(atoms, valid)
+        box = box_points(atoms, ranges, min(MAX_POINTS, self.left)) or sample(atoms, ranges)
+        if not self._spend(box):
+            return None
+        found = np.flatnonzero(box.full(box.holds(valid) & box.within_extents()))
+        return box.point(int(found[0])) if len(found) else None
+
+    def _sampled(self, x: Value, valid: Value) -> Point | None:
+        """A counterexample in the corner where x is least as far as its own terms say, or among the least values of all atoms."""
+        atoms = atoms_of(x, valid)
+        ranges = self.ranges(atoms, valid)
+        _, coefficients, terms = split(x)
+        down = {t: c < 0 for t, c in zip(terms, coefficients, strict=True)}
+        corner: dict[Value, Range] = {}
+        for atom in atoms:
+            low, high = ranges.get(atom) or own_bounds(atom)
+            corner[atom] = (high, high) if down.get(atom, False) else (low, low)
+        for box in (Points(corner), sample(atoms, ranges)):
+            if self._spend(box):
+                failing = np.flatnonzero(box.full(self._failing(box, x, list(conjuncts(valid)))))
+                if len(failing):
+                    return box.point(int(failing[0]))
+        return None
+
+
+def _free_terms(x: Value, conditions: list[Value]) -> Point:
+    """Terms of x on which nothing else depends, each at the value where x is least."""
+    _, coefficients, terms = split(x)
+    fixed: Point = {}
+    for t, c in zip(terms, coefficients, strict=True):
+        if t.free == {t} and not any(t in other.free for other in (*terms, *conditions) if other is not t):
+            fixed[t] = own_bounds(t)[0 if c > 0 else 1]
+    return fixed
+
+
+def sample(atoms: tuple[Value, ...], ranges: dict[Value, Range]) -> Points:
+    """The least values of every atom, as many of each as come to few points."""
+    whole = {atom: ranges.get(atom) or own_bounds(atom) for atom in atoms}
+    each = 64
+    while each > 1:
+        box = {atom: (low, min(high, low + each - 1)) for atom, (low, high) in whole.items()}
+        points = Points(box)
+        if points.count <= _SAMPLED:
+            return points
+        each //= 2
+    return Points({atom: (low, low) for atom, (low, _) in whole.items()})
+
+

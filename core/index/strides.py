@@ -1,0 +1,109 @@
+"""Strides that nest: how far an index moves along each axis, and whether no two points can meet.
+
+An axis may be one of the kernel's or a digit of a position; either has a stride and a reach, numbers or expressions of variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from core.index.bounds import lower
+from core.index.given import Given
+from core.index.linear import add, build, multiply, negate, number, split, subtract
+from core.ir.op import Op
+from core.ir.value import Value
+
+_MOST_REACHES = 4  # upper bounds of one reach that are kept, where several are known and none is the least
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """How an index moves along one axis. spans: upper bounds of greatest minus least value on it, each of them right."""
+
+    stride: Value
+    spans: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """An index as Σ strides·axes + terms + what no axis is in. terms: with coefficients, those that axes are in otherwise."""
+
+    strides: dict[Value, Value]
+    terms: tuple[tuple[Value, int], ...]
+
+
+def linear(index: Value, axes: frozenset[Value]) -> Linear:
+    """The parts of an index that axes are in."""
+    _, coefficients, terms = split(index)
+    strides: dict[Value, Value] = {}
+    rest: list[tuple[Value, int]] = []
+    for t, c in zip(terms, coefficients, strict=True):
+        inside = axes & t.free
+        if not inside:
+            continue
+        if t in axes:
+            axis, by = t, number(c)
+        elif t.op is Op.PRODUCT and len(inside) == 1 and sum(not axes.isdisjoint(f.free) for f in t.src) == 1 and next(iter(inside)) in t.src:
+            (axis,) = inside
+            by = number(c)
+            for f in t.src:
+                by = by if f is axis else multiply(by, f)
+        else:
+            rest.append((t, c))
+            continue
+        strides[axis] = add(strides[axis], by) if axis in strides else by
+    return Linear(strides, tuple(rest))
+
+
+def spans(axis: Value, given: Given) -> tuple[Value, ...]:
+    """Upper bounds of how far an axis runs where the conditions hold."""
+    low, high = given.bounds(axis)
+    found = {number(high - low): None}
+    for greatest in greatest_values(axis, given):
+        found[subtract(greatest, number(low))] = None
+    return tuple(found)
+
+
+def greatest_values(axis: Value, given: Given) -> Iterable[Value]:
+    """Expressions of variables that the axis never exceeds: its extent less one, and what a condition compares it with."""
+    if axis.op is not Op.OPAQUE and axis.op is not Op.INDEX_OF and axis.src and axis.src[0].op is not Op.CONST:
+        yield subtract(axis.src[0], number(1))
+    for c in given.conditions:
+        if c.op is Op.LESS and axis in c.src[0].free:
+            _, coefficients, terms = split(c.src[0])
+            pairs = dict(zip(terms, coefficients, strict=True))
+            if pairs.pop(axis, 0) == 1 and pairs and all(_of_variables(t) for t in pairs):
+                yield subtract(number(int(c.arg) - 1), build(0, pairs))  # type: ignore[call-overload]  # the arg of LESS is an int
+
+
+def _of_variables(x: Value) -> bool:
+    return all(atom.op is Op.VARIABLE for atom in x.free)
+
+
+def nested(strides: Iterable[Stride]) -> bool:
+    """Whether each stride exceeds the reach of the smaller ones: then different positions give different sums."""
+    steps: list[Stride] = []
+    for s in strides:
+        if s.stride.lo >= 0:  # type: ignore[operator]
+            steps.append(s)
+        elif s.stride.hi <= 0:  # type: ignore[operator]
+            steps.append(Stride(negate(s.stride), s.spans))
+        else:
+            return False
+    steps.sort(key=lambda s: (s.stride.hi, s.stride.lo))
+    reaches = [number(0)]
+    for s in steps:
+        if not any(lower(subtract(s.stride, reach)) >= 1 for reach in reaches):
+            return False
+        further = {add(reach, multiply(s.stride, span)): None for reach in reaches for span in s.spans}
+        reaches = sorted(further, key=lambda r: (r.hi, r.order))[:_MOST_REACHES]
+    return True
+
+
+def times(strides: dict[Value, Value]) -> Value:
+    """Σ strides·axes."""
+    result = number(0)
+    for axis, by in strides.items():
+        result = add(result, multiply(axis, by))
+    return result

@@ -1,0 +1,66 @@
+"""What the axes of a nest become: hardware indices, loops of the work-item, or nothing yet (expanded ones)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from core.device import DeviceOptions
+from core.dtypes import INDEX
+from core.index import TRUE, number
+from core.ir.op import Op
+from core.ir.value import Value, make
+from core.kernel.leaves import Extent, as_value, most
+from core.schedule.axis import AxisKind
+from core.schedule.launch import SpecialKind, map_axes
+from core.schedule.nest import Nest
+
+LOOPS_PER_INSTANCE = 256  # numbers of ranges are (instance, position) in one integer
+
+
+@dataclass(slots=True)
+class Launch:
+    """mapping: what each output axis's atom (and each lane's) stands for. loops: output loops, outermost first. Sizes: see `Lowered`."""
+
+    mapping: dict[Value, Value] = field(default_factory=dict)
+    loops: list[Value] = field(default_factory=list)
+    global_size: tuple[Value, Value, Value] | None = None
+    local_size: tuple[Value, Value, Value] | None = None
+    guard: Value = TRUE
+
+    def add_loop(self, var: Value, extent: Extent) -> None:
+        """One more output loop, inside those there are."""
+        loop = loop_over(extent, 0, "output", len(self.loops))
+        self.loops.append(loop)
+        if var.op is not Op.CONST:
+            self.mapping[var] = loop
+
+
+def loop_over(extent: Extent, instance: int, role: str, position: int) -> Value:
+    """A loop variable in [0, extent), its own for each instance and position."""
+    name = (instance * LOOPS_PER_INSTANCE + position, role)
+    return make(Op.RANGE, INDEX, (as_value(extent),), name, 1, (0, max(most(extent) - 1, 0)))
+
+
+def launch_of(nest: Nest, device: DeviceOptions, called: bool) -> Launch:
+    """The launch of a nest; without work-groups every global axis is a loop, outermost first. Raises LimitExceeded."""
+    out = Launch()
+    parallel = nest.of_kind(AxisKind.GLOBAL)
+    if not device.has_local:
+        for axis in parallel:
+            out.add_loop(axis.var, axis.extent)
+        if not called:
+            out.global_size = out.local_size = (number(1), number(1), number(1))
+    else:
+        kind: SpecialKind = "global" if nest.no_locals else "group"
+        lanes = nest.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID)
+        grid = map_axes(parallel, device.global_max, kind, reverse=True, may_guard=True)
+        group = map_axes(lanes, device.local_max, "local", reverse=False, may_guard=False)
+        for axis, value in zip((*parallel, *lanes), (*grid.values, *group.values), strict=True):
+            if axis.var.op is not Op.CONST:
+                out.mapping[axis.var] = value
+        out.guard = grid.guard
+        out.global_size = grid.sizes
+        out.local_size = None if nest.no_locals else group.sizes
+    for axis in nest.of_kind(AxisKind.LOOP):
+        out.add_loop(axis.var, axis.extent)
+    return out

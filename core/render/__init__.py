@@ -1,0 +1,1 @@
+"""Listing → text, by family of languages."""

@@ -1,0 +1,229 @@
+"""Operations on data as text: each expression has the value its type says, whatever C promotes in between."""
+
+from __future__ import annotations
+
+from core.dtypes import BOOL
+from core.ir.op import Op
+from core.ir.parts import content, integer
+from core.ir.value import Value
+from core.render.index_text import choice, less, unsigned_word
+from core.render.page import Page
+from core.render.text import AND, BIT_AND, BIT_OR, BIT_XOR, CHOICE, EQUAL, OR, ORDER, PLUS, PRIMARY, SHIFT, TIMES, UNARY, Text, deeper
+
+_SIGNS = {
+    Op.ADD: ("+", PLUS), Op.MUL: ("*", TIMES), Op.IDIV: ("/", TIMES), Op.REM: ("%", TIMES), Op.AND: ("&", BIT_AND), Op.OR: ("|", BIT_OR),
+    Op.XOR: ("^", BIT_XOR), Op.SHL: ("<<", SHIFT), Op.SHR: (">>", SHIFT),
+}  # fmt: skip
+_TIGHT = frozenset((Op.MUL, Op.IDIV, Op.REM))  # written without blanks
+_BITWISE = frozenset((Op.AND, Op.OR, Op.XOR))
+_WRAPS = frozenset((Op.ADD, Op.MUL, Op.SHL))  # results that may leave the type
+
+
+def binary(page: Page, value: Value) -> Text:
+    """ADD MUL IDIV REM AND OR XOR SHL SHR of numbers; AND OR XOR of bools."""
+    x, y = (page.text(s) for s in value.src)
+    if value.dtype is BOOL:
+        return _logical(value, x, y)
+    if value.op is Op.ADD:
+        turned = _subtraction(page, value)
+        if turned is not None:
+            return turned
+    return _combined(page, value, x, y, *_SIGNS[value.op])
+
+
+def _subtraction(page: Page, value: Value) -> Text | None:
+    """x + -y, and x plus a negative float, as a difference: the same number."""
+    x, y = value.src
+    if page.is_written_out(x, Op.NEG) and not page.is_written_out(y, Op.NEG):
+        x, y = y, x
+    if page.is_written_out(y, Op.NEG):
+        return _combined(page, value, page.text(x), page.text(y.src[0]), "-", PLUS)
+    if y.is_const and value.dtype.is_float and str(content(y))[0] == "-":
+        return _combined(page, value, page.text(x), page.constant(-content(y), y.dtype, y.lanes), "-", PLUS)
+    return None
+
+
+def _combined(page: Page, value: Value, x: Text, y: Text, sign: str, rank: int) -> Text:
+    dtype, op = value.dtype, value.op
+    between = sign if op in _TIGHT else f" {sign} "
+    depth = deeper(x, y)
+    if value.lanes > 1:
+        plain = f"{x.at(_left(op, rank))}{between}{y.at(_right(op, rank))}"
+        if not (dtype.is_signed and op in _WRAPS):
+            return Text(plain, rank, depth)
+        word, unsigned = page.type_of(dtype, value.lanes), page.vectors.type.format(t=unsigned_word(page, dtype), n=value.lanes)
+        as_type = page.dialect.reinterpret
+        inner = between.join(as_type.format(t=unsigned, x=t.words) for t in (x, y))
+        return Text(as_type.format(t=word, x=inner), PRIMARY, depth)
+    if dtype.is_signed and dtype.bits >= 32 and op in _WRAPS:
+        words = _unsigned(page, value, x, y, between, rank)
+        return Text(f"({page.word(dtype)})({words})", UNARY, depth, (words, rank))
+    left, right = x.at(_left(op, rank)), y.at(_right(op, rank))
+    if dtype.bits < 32 and not dtype.is_float and (op is Op.SHL or (op is Op.MUL and dtype.bits == 16 and not dtype.is_signed)):
+        left = f"({page.dialect.types['uint32']}){x.at(UNARY)}"  # int would overflow
+    words = f"{left}{between}{right}"
+    if dtype.bits < 32 and op not in _BITWISE and op is not Op.SHR:
+        return Text(f"({page.word(dtype)})({words})", UNARY, depth)
+    return Text(words, rank, depth)
+
+
+def _left(op: Op, rank: int) -> int:
+    return rank if op in _TIGHT or op is Op.ADD or op in _BITWISE else UNARY
+
+
+def _right(op: Op, rank: int) -> int:
+    return UNARY if op not in (Op.ADD, Op.MUL) or rank == TIMES else TIMES
+
+
+def _unsigned(page: Page, value: Value, x: Text, y: Text, between: str, rank: int) -> str:
+    """A signed operation in unsigned arithmetic; one unsigned operand makes the other one so."""
+    op = value.op
+
+    def shown(t: Text, at: int, cast: bool) -> str:
+        if t.unsigned is not None:
+            return t.unsigned[0] if t.unsigned[1] >= at else f"({t.unsigned[0]})"
+        return f"({unsigned_word(page, value.dtype)}){t.at(UNARY)}" if cast else t.at(max(at, TIMES))
+
+    y_is_unsigned = y.unsigned is not None and op is not Op.SHL
+    left = shown(x, _left(op, rank), not y_is_unsigned)
+    right = y.at(UNARY) if op is Op.SHL else shown(y, PLUS if between == " + " else _right(op, rank), False)
+    return f"{left}{between}{right}"
+
+
+def _logical(value: Value, x: Text, y: Text) -> Text:
+    if value.lanes > 1:
+        sign, rank = _SIGNS[value.op]
+        return Text(f"{x.at(UNARY)} {sign} {y.at(UNARY)}", rank, deeper(x, y))
+    if value.op is Op.XOR:
+        return Text(f"{x.at(PLUS)} != {y.at(PLUS)}", EQUAL, deeper(x, y))
+    sign, rank = ("&&", AND) if value.op is Op.AND else ("||", OR)
+    left, right = (t.at(rank if t.rank == rank else EQUAL) for t in (x, y))
+    return Text(f"{left} {sign} {right}", rank, deeper(x, y))
+
+
+def comparison(page: Page, value: Value, *, negated: bool = False) -> Text:
+    """CMPLT CMPNE of numbers; negated: of integers, or CMPNE of anything."""
+    a, b = value.src
+    x, y = page.text(a), page.text(b)
+    if value.op is Op.CMPNE:
+        if a.is_const:
+            x, y = y, x
+        sign, rank = ("==" if negated else "!="), EQUAL
+    elif a.is_const:
+        x, y, sign, rank = y, x, ("<=" if negated else ">"), ORDER
+    else:
+        sign, rank = (">=" if negated else "<"), ORDER
+    words = f"{x.at(PLUS)} {sign} {y.at(PLUS)}"
+    if value.lanes == 1:
+        return Text(words, rank, deeper(x, y))
+    if a.dtype.bits == 32:
+        return Text(words, rank, deeper(x, y))
+    return Text(page.vectors.convert.format(t=page.type_of(BOOL, value.lanes), x=words), PRIMARY, deeper(x, y))
+
+
+def negation(page: Page, value: Value) -> Text:
+    """NOT."""
+    inner = value.src[0]
+    x = page.text(inner)
+    if value.lanes > 1:
+        return Text(f"~{x.at(UNARY)}", UNARY, deeper(x))
+    if value.dtype is not BOOL:
+        return Text(f"({page.word(value.dtype)})~{x.at(UNARY)}", UNARY, deeper(x))
+    if page.is_written_out(inner, Op.LESS):
+        return less(page, inner, negated=True)
+    if page.is_written_out(inner, Op.CMPNE) or (page.is_written_out(inner, Op.CMPLT) and not inner.src[0].dtype.is_float):
+        return comparison(page, inner, negated=True)
+    return Text(f"!{x.at(UNARY)}", UNARY, deeper(x))
+
+
+def negative(page: Page, value: Value) -> Text:
+    """NEG."""
+    x, dtype = page.text(value.src[0]), value.dtype
+    depth = deeper(x)
+    if value.lanes > 1 and dtype.is_signed:
+        as_type = page.dialect.reinterpret
+        word, unsigned = page.type_of(dtype, value.lanes), page.vectors.type.format(t=unsigned_word(page, dtype), n=value.lanes)
+        return Text(as_type.format(t=word, x="-" + as_type.format(t=unsigned, x=x.words)), PRIMARY, depth)
+    operand = x.at(PRIMARY) if x.words[0] in "-(" and x.rank == UNARY and x.words[0] == "-" else x.at(UNARY)
+    if value.lanes == 1 and dtype.is_signed and dtype.bits >= 32:
+        if x.unsigned is not None:
+            operand = x.unsigned[0] if x.unsigned[1] >= UNARY else f"({x.unsigned[0]})"
+        else:
+            operand = f"({unsigned_word(page, dtype)}){x.at(UNARY)}"
+        words = f"-{operand}" if operand[0] != "-" else f"-({operand})"
+        return Text(f"({page.word(dtype)})({words})", UNARY, depth, (words, UNARY))
+    if value.lanes == 1 and dtype.bits < 32:
+        return Text(f"({page.word(dtype)})-{operand}", UNARY, depth)
+    return Text(f"-{operand}", UNARY, depth)
+
+
+def function(page: Page, value: Value) -> Text:
+    """EXP2 LOG2 SIN SQRT."""
+    x = page.text(value.src[0])
+    key = (value.op, value.dtype)
+    word = (page.dialect.fast_functions.get(key) if page.fast else None) or page.dialect.functions[key]
+    return Text(f"{word}({x.words})", PRIMARY, deeper(x))
+
+
+def reciprocal(page: Page, value: Value) -> Text:
+    """RECIP."""
+    x = page.text(value.src[0])
+    word = page.dialect.fast_functions.get((Op.RECIP, value.dtype)) if page.fast else None
+    if word is not None:
+        return Text(f"{word}({x.words})", PRIMARY, deeper(x))
+    words = f"{page.constant(1.0, value.dtype).words}/{x.at(UNARY)}"
+    if value.lanes == 1 and value.dtype.bits < 32:
+        return Text(f"({page.word(value.dtype)})({words})", UNARY, deeper(x))
+    return Text(words, TIMES, deeper(x))
+
+
+def maximum(page: Page, value: Value) -> Text:
+    """MAX; its operands are names or constants. NaN if a float operand is."""
+    first, second = value.src
+    if first.is_const:
+        first, second = second, first
+    x, y = page.text(first), page.text(second)
+    dtype, depth = value.dtype, 1
+    quick = page.dialect.fast_functions.get((Op.MAX, dtype)) if page.fast else None
+    if quick is not None:
+        return Text(f"{quick}({x.words}, {y.words})", PRIMARY, depth)
+    greater = f"{x.at(PLUS)} > {y.at(PLUS)}"
+    if value.lanes == 1:
+        if dtype.is_float and not page.fast:
+            greater += f" || {x.at(PLUS)} != {x.at(PLUS)}"
+        return Text(f"({greater}) ? {x.at(OR)} : {y.at(OR)}", CHOICE, depth)
+    if not dtype.is_float:
+        return Text(page.vectors.greater.format(x=x.words, y=y.words), PRIMARY, depth)
+    mask = f"({greater})" if page.fast else f"({greater}) | ({x.words} != {x.words})"
+    return Text(page.vectors.choose.format(x=y.words, y=x.words, c=mask), PRIMARY, depth)
+
+
+def where(page: Page, value: Value) -> Text:
+    """WHERE; both sides may be evaluated."""
+    c, x, y = (page.text(s) for s in value.src)
+    if value.src[0].lanes == 1:
+        return choice(c, x, y)
+    bits = 32 if value.dtype is BOOL else value.dtype.bits
+    mask = c.words
+    if bits != 32:
+        mask = page.vectors.convert.format(t=page.vectors.type.format(t=page.dialect.types[f"int{bits}"], n=value.lanes), x=c.words)
+    return Text(page.vectors.choose.format(x=y.words, y=x.words, c=mask), PRIMARY, deeper(c, x, y))
+
+
+def vector(page: Page, value: Value) -> Text:
+    """VECTOR."""
+    parts = [page.text(s) for s in value.src]
+    words = [f"-{t.at(PRIMARY)}" if value.dtype is BOOL else t.words for t in parts]
+    made = page.vector(value.dtype, value.lanes, ", ".join(words))
+    return Text(made.words, made.rank, deeper(*parts))
+
+
+def extract(page: Page, value: Value) -> Text:
+    """EXTRACT, of a name or a constant."""
+    source, lane = value.src[0], integer(value)
+    if source.is_const:
+        return page.constant(content(source), source.dtype)
+    x = page.text(source)
+    words = x.at(PRIMARY) + ("." + "xyzw"[lane] if source.lanes <= 4 else f".s{lane:x}")
+    return Text(words, PRIMARY, 0, None, x.moves) if value.dtype is not BOOL else Text(f"{words} != 0", EQUAL, 1, None, x.moves)
+

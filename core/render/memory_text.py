@@ -1,0 +1,104 @@
+"""Loads and stores as text. What stands behind a gate is not touched where the gate is closed."""
+
+from __future__ import annotations
+
+from core.dtypes import BOOL, FLOAT32
+from core.ir.op import Op
+from core.ir.parts import Access, access, param
+from core.ir.value import Value
+from core.render.index_text import choice
+from core.render.page import Page
+from core.render.text import EQUAL, PRIMARY, TIMES, UNARY, Text, deeper
+
+
+def load(page: Page, value: Value) -> Text:
+    """A LOAD as an expression; of one lane, or without a gate."""
+    parts = access(value)
+    read = opened(page, value, parts)
+    if parts.gate is None or parts.alternative is None:
+        return read
+    return choice(page.text(parts.gate), read, page.text(parts.alternative))
+
+
+def opened(page: Page, value: Value, parts: Access) -> Text:
+    """A LOAD whose gate, if any, is open."""
+    array = parts.array
+    places = [page.text(a) for a in parts.addresses]
+    p, depth, lanes = page.text(array).words, deeper(*places), value.lanes
+    if array.op is Op.PARAM and param(array).image is not None:
+        assert page.dialect.images is not None
+        x, y = (_coordinate(page, a, t) for a, t in zip(parts.addresses, places, strict=True))
+        return Text(page.dialect.images.read.format(p=p, x=x, y=y), PRIMARY, depth)
+    narrow = page.narrow(array.dtype)
+    if narrow is None or value.dtype is not FLOAT32:
+        read = Text(_element(page, value, parts, p, places[0]), PRIMARY if lanes == 1 else UNARY, depth)
+        return _as_bool(page, read, lanes) if array.dtype is BOOL else read
+    if narrow.element is not None:
+        how = narrow.load if lanes == 1 else narrow.vector_load
+        return Text(how.format(p=p, i=_index(places[0], lanes), n=lanes), PRIMARY, depth)
+    return page.call(narrow.value, Text(_element(page, value, parts, p, places[0]), PRIMARY, depth), lanes)
+
+
+def _as_bool(page: Page, read: Text, lanes: int) -> Text:
+    if lanes == 1:
+        return Text(f"{read.words} != 0", EQUAL, read.depth + 1)
+    zero = page.vectors.make.format(t=page.vectors.type.format(t=page.element(BOOL), n=lanes), x="0")
+    return Text(page.vectors.convert.format(t=page.type_of(BOOL, lanes), x=f"{read.words} != {zero}"), PRIMARY, read.depth + 2)
+
+
+def store(page: Page, value: Value) -> str:
+    """A STORE as a statement, its gate left out."""
+    parts = access(value)
+    assert parts.stored is not None
+    array, stored = parts.array, parts.stored
+    places = [page.text(a) for a in parts.addresses]
+    p, x, lanes = page.text(array).words, page.text(stored), stored.lanes
+    if array.op is Op.PARAM and param(array).image is not None:
+        assert page.dialect.images is not None
+        at_x, at_y = (_coordinate(page, a, t) for a, t in zip(parts.addresses, places, strict=True))
+        return page.dialect.images.write.format(p=p, x=at_x, y=at_y, v=x.words)
+    narrow = page.narrow(array.dtype)
+    if narrow is not None and stored.dtype is FLOAT32:
+        if narrow.element is not None:
+            how = narrow.store if lanes == 1 else narrow.vector_store
+            return how.format(p=p, i=_index(places[0], lanes), x=x.words, n=lanes)
+        x = page.call(narrow.bits, x, lanes)
+    if array.dtype is BOOL and lanes > 1:
+        bytes_type = page.vectors.type.format(t=page.element(BOOL), n=lanes)
+        x = Text(page.vectors.convert.format(t=bytes_type, x=f"-{x.at(UNARY)}"), PRIMARY)
+    if lanes > 1 and not is_aligned(parts, lanes):
+        return page.vectors.store.format(p=p, i=_index(places[0], lanes), x=x.words, n=lanes)
+    return f"{_element(page, stored, parts, p, places[0])} = {x.words};"
+
+
+def _element(page: Page, value: Value, parts: Access, p: str, place: Text) -> str:
+    """The element, or the elements, an access is of."""
+    lanes = value.lanes
+    if lanes == 1:
+        return f"{p}[{place.words}]"
+    if not is_aligned(parts, lanes):
+        return page.vectors.load.format(p=p, i=_index(place, lanes), n=lanes)
+    const = page.dialect.const if parts.array.op is Op.PARAM and param(parts.array).access == "read" else ""
+    word = page.vectors.type.format(t=page.element(parts.array.dtype), n=lanes)
+    return f"*(({page.dialect.space[parts.array.op]}{const}{word}*)({p} + {_index(place, lanes)}))"
+
+
+def is_aligned(parts: Access, lanes: int) -> bool:
+    """Whether such an access may go through a pointer to a vector: shared arrays are declared for it."""
+    return parts.array.op is not Op.PARAM or lanes * parts.array.dtype.itemsize <= param(parts.array).alignment
+
+
+def _index(place: Text, lanes: int) -> str:
+    return place.words if lanes == 1 else place.at(TIMES)
+
+
+def _coordinate(page: Page, address: Value, place: Text) -> str:
+    return place.words if page.word(address.dtype) == "int" else page.cast(place, "int").words
+
+
+def element_word(page: Page, array: Value, widened: bool) -> str:
+    """The type an array's elements are declared with. widened: the language converts them to float32 at each access."""
+    narrow = page.narrow(array.dtype)
+    if narrow is not None and narrow.element is not None and widened and array.op is Op.PARAM:
+        return narrow.element
+    return page.element(array.dtype)

@@ -1,0 +1,101 @@
+"""What one program is written on: the texts of its values so far, its names, the helpers it calls."""
+
+from __future__ import annotations
+
+from core.device import DeviceOptions
+from core.dtypes import BOOL, FLOAT16, INT32, DType, Number
+from core.errors import CompilerBug
+from core.ir.op import Op
+from core.ir.parts import content
+from core.ir.value import Value
+from core.render.dialect import Dialect, NarrowWords, VectorWords
+from core.render.literals import literal
+from core.render.names import Names
+from core.render.text import PRIMARY, UNARY, Text, deeper
+
+
+class Page:
+    """texts: of every value written so far. inlined: of these the ones that are an expression, not a name."""
+
+    def __init__(self, dialect: Dialect, device: DeviceOptions, function: str) -> None:
+        self.dialect = dialect
+        self.fast = device.fast_math
+        self.native_half = device.float16
+        self.names = Names(dialect, function)
+        self.texts: dict[Value, Text] = {}
+        self.inlined: set[Value] = set()
+        self.helpers: dict[tuple[str, str], None] = {}  # (name, lanes), in the order to define them
+
+    # ---- values ------------------------------------------------------------------------------------------------------------
+
+    def text(self, value: Value) -> Text:
+        """The text of an operand."""
+        found = self.texts.get(value)
+        if found is None:
+            if value.op is not Op.CONST:
+                raise CompilerBug("render", f"{value!r} is used before it is written")
+            found = self.texts[value] = self.constant(content(value), value.dtype, value.lanes)
+        return found
+
+    def is_written_out(self, value: Value, *ops: Op) -> bool:
+        """Whether this operand is such an operation and stands here as an expression, so that its own operands may be used instead."""
+        return value.op in ops and value in self.inlined
+
+    def constant(self, number: Number, dtype: DType, lanes: int = 1) -> Text:
+        """A constant, repeated in each lane."""
+        if lanes == 1:
+            return literal(number, dtype, self.dialect, self.native_half)
+        one = Text("-1" if number else "0", PRIMARY) if dtype is BOOL else literal(number, dtype, self.dialect, self.native_half)
+        return self.vector(dtype, lanes, one.words)
+
+    # ---- words -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def vectors(self) -> VectorWords:
+        """The words for vectors; only asked for where there are any."""
+        assert self.dialect.vectors is not None, f"{self.dialect.name} has no vectors: legalize takes them apart"
+        return self.dialect.vectors
+
+    def narrow(self, dtype: DType) -> NarrowWords | None:
+        """How a 16-bit float that is kept as an integer is handled; None of other types."""
+        return None if dtype is FLOAT16 and self.native_half else self.dialect.narrow.get(dtype)
+
+    def word(self, dtype: DType) -> str:
+        """The type of a scalar."""
+        return self.element(dtype) if self.narrow(dtype) is not None else self.dialect.types[dtype.name]
+
+    def element(self, dtype: DType) -> str:
+        """The type of an array's element."""
+        key = dtype.name
+        if dtype is FLOAT16 and self.native_half:
+            return self.dialect.types[key]
+        return self.dialect.memory.get(key) or self.dialect.types[key]
+
+    def type_of(self, dtype: DType, lanes: int = 1) -> str:
+        """The type a value is declared with."""
+        return self.word(dtype) if lanes == 1 else self.vectors.type.format(t=self.word(INT32 if dtype is BOOL else dtype), n=lanes)
+
+    def call(self, helper: str, operand: Text, lanes: int = 1) -> Text:
+        """A call of one of our helpers, which then is defined."""
+        n = "" if lanes == 1 else str(lanes)
+        self._need(helper, n)
+        return Text(f"{helper}{n}({operand.words})", PRIMARY, deeper(operand))
+
+    def _need(self, helper: str, n: str) -> None:
+        if (helper, n) in self.helpers:
+            return
+        for other in self.dialect.helpers[helper].needs:
+            self._need(other, n)
+        self.helpers[helper, n] = None
+
+    def vector(self, dtype: DType, lanes: int, words: str) -> Text:
+        return Text(self.vectors.make.format(t=self.type_of(dtype, lanes), x=words), UNARY)
+
+    def cast(self, operand: Text, word: str) -> Text:
+        """A scalar cast to the type of this word."""
+        return Text(f"({word}){operand.at(UNARY)}", UNARY, deeper(operand))
+
+    def exactly(self, operand: Text, word: str) -> str:
+        """An argument whose type must be just this: small types become int in any expression."""
+        return operand.words if operand.is_name else f"({word}){operand.at(UNARY)}"
+

@@ -1,0 +1,110 @@
+"""OpenCL C: words of the 1.2 language, which every later compiler takes."""
+
+from __future__ import annotations
+
+from core.device import DeviceOptions
+from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from core.ir.op import Op
+from core.ir.value import Value
+from core.linear.listing import Listing
+from core.passes import emulate
+from core.passes.machine import Machine
+from core.render import c_family
+from core.render.dialect import Dialect, Helper, ImageWords, NarrowWords, VectorWords
+from core.targets.defaults import DEFAULTS
+from core.targets.target import Target, Watch
+
+_MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
+_QUICK = {Op.EXP2: "native_exp2", Op.LOG2: "native_log2", Op.SIN: "native_sin", Op.SQRT: "native_sqrt", Op.RECIP: "native_recip", Op.MAX: "fmax"}
+
+_HELPERS = {
+    # a pointer to half needs no extension, a variable of type half does (OpenCL C 1.2, 6.1.1.1)
+    "half_bits": Helper("ushort{n} half_bits{n}(float{n} x) { ushort{n} y; vstore_half{n}_rte(x, 0, (half*)&y); return y; }"),
+    "half_value": Helper("float{n} half_value{n}(ushort{n} x) { return vload_half{n}(0, (const half*)&x); }"),
+    "round_half": Helper("float{n} round_half{n}(float{n} x) { return half_value{n}(half_bits{n}(x)); }", ("half_bits", "half_value")),
+    "bfloat_bits": Helper(
+        "ushort{n} bfloat_bits{n}(float{n} x) {\n"
+        "  uint{n} u = as_uint{n}(x);\n"
+        "  return convert_ushort{n}((x != x ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16);\n"
+        "}"
+    ),
+    "bfloat_value": Helper("float{n} bfloat_value{n}(ushort{n} x) { return as_float{n}(convert_uint{n}(x) << 16); }"),
+    "round_bfloat": Helper(
+        "float{n} round_bfloat{n}(float{n} x) { return bfloat_value{n}(bfloat_bits{n}(x)); }", ("bfloat_bits", "bfloat_value")
+    ),
+}
+
+DIALECT = Dialect(
+    name="OpenCL",
+    comment="/* {x} */",
+    types={
+        "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int", "uint32": "uint",
+        "int64": "long", "uint64": "ulong", "float16": "half", "float32": "float", "float64": "double", "index32": "int", "index64": "long",
+    },
+    memory={"bool": "uchar", "float16": "ushort", "bfloat16": "ushort"},
+    suffixes={"uint32": "u", "int64": "L", "uint64": "ul"},
+    constants={"true": "true", "false": "false", "inf": "INFINITY", "nan": "NAN"},
+    head="__kernel void {name}({params}) {{",
+    sized_head="__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void {name}({params}) {{",
+    no_params="",
+    param="__global {const}{t}* restrict {name}",
+    const="const ",
+    variable="const int {name}",
+    special={"group": "get_group_id({d})", "local": "get_local_id({d})", "global": "get_global_id({d})"},
+    shared="__local {t} {name}[{n}]{align};",
+    aligned=" __attribute__((aligned({a})))",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    space={Op.PARAM: "__global ", Op.SHARED: "__local "},
+    functions={(op, dtype): word for op, word in _MATH.items() for dtype in (FLOAT32, FLOAT64)},
+    fast_functions={(op, FLOAT32): word for op, word in _QUICK.items()} | {(Op.MAX, FLOAT64): "fmax"},
+    saturate="convert_{t}_sat({x})",
+    reinterpret="as_{t}({x})",
+    reinterpreters={},
+    narrow={
+        FLOAT16: NarrowWords(
+            bits="half_bits", value="half_value", rounded="round_half", element="half",
+            load="vload_half({i}, {p})", store="vstore_half_rte({x}, {i}, {p});",
+            vector_load="vload_half{n}(0, {p} + {i})", vector_store="vstore_half{n}_rte({x}, 0, {p} + {i});",
+        ),
+        BFLOAT16: NarrowWords(bits="bfloat_bits", value="bfloat_value", rounded="round_bfloat"),
+    },
+    helpers=_HELPERS,
+    preamble=((r"\bdouble\d*\b", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),
+    half_preamble=("#pragma OPENCL EXTENSION cl_khr_fp16 : enable",),
+    half_pattern=r"\bhalf\d*\b",
+    reserved=frozenset(
+        (
+            "kernel", "global", "local", "constant", "read_only", "write_only", "read_write", "smp", "barrier", "select", "max", "fmax", "image2d_t",
+            "get_group_id", "get_local_id", "get_global_id", "read_imagef", "write_imagef", "uniform", "pipe", "quad", "sampler_t", "event_t",
+            *_MATH.values(), *_QUICK.values(),
+        )
+    ),
+    extra_reserved=r"(u?(char|short|int|long)|float|double|half|bool)\d*|(as|convert|vload|vstore)_?\w*",
+    vectors=VectorWords(
+        type="{t}{n}", make="({t})({x})", convert="convert_{t}({x})", saturate="convert_{t}_sat({x})", choose="select({x}, {y}, {c})",
+        greater="max({x}, {y})", load="vload{n}(0, {p} + {i})", store="vstore{n}({x}, 0, {p} + {i});",
+    ),
+    images=ImageWords(
+        params={"read": "read_only image2d_t {name}", "write": "write_only image2d_t {name}"},
+        sampler="const sampler_t smp = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;",
+        read="read_imagef({p}, smp, (int2)({x}, {y}))",
+        write="write_imagef({p}, (int2)({x}, {y}), {v});",
+    ),
+)  # fmt: skip
+
+MACHINE = Machine(target="opencl", vectors=True, images=True, saturates=True)
+
+
+def legalize(sink: Value, device: DeviceOptions, watch: Watch | None = None) -> Value:
+    """A raw graph made fit for OpenCL."""
+    return emulate.legalize(sink, device, MACHINE, watch)
+
+
+def render(listing: Listing, device: DeviceOptions) -> str:
+    """A kernel of OpenCL C, which needs no build options."""
+    return c_family.render(listing, device, DIALECT)
+
+
+OPENCL = Target(
+    name="opencl", file_suffix="cl", defaults=DEFAULTS["opencl"], legalize=legalize, render=render, called=False, images=True,
+)  # fmt: skip

@@ -1,0 +1,273 @@
+"""OpenCL devices through pyopencl. Drivers are loaded in other processes only, so that a broken one can't take the service down."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError as FutureCancelled
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pebble import ProcessExpired, ProcessPool
+
+from service.device.device import DeviceBusy, DeviceLost, Facts, RunTimedOut, Trial, Verdict
+from service.logs import logger
+
+R = TypeVar("R")
+log = logger("device")
+
+GRACE_S = 5.0  # past a time limit, for the kill itself
+START_S = 60.0  # for a process to load its driver and run a first kernel
+TASKS = 200  # runs after which a process is replaced
+ORPHAN_CHECK_S = 1.0
+TRIES = 2  # a program that ends its process is tried once more before it is called wrong
+NEEDS_LINKER = "Portable Computing Language"  # PoCL ends the process where there is no `ld`
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a run may take. cache: a folder for what drivers compile; memory_bytes: address space of a device's process."""
+
+    run_s: float = 60.0
+    waiting: int = 16
+    memory_bytes: int = 16 << 30
+    cache: str = ""
+
+
+def discover(cache: str = "", timeout_s: float = START_S) -> list[Facts]:
+    """The OpenCL devices there are, found by a process of their own. An empty list where the driver is missing or breaks."""
+    pool = _pool(cache, 1, 0)
+    try:
+        found: list[Facts] = pool.schedule(probe, timeout=timeout_s).result()
+        return found
+    except Exception as error:  # a driver may end its process in any way; whatever happened, there is no device
+        log.warning("no OpenCL device", why=f"{type(error).__name__}: {error}")
+        return []
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]  # pebble's
+        pool.join(GRACE_S)
+
+
+def probe() -> list[Facts]:
+    """Runs in a process that may die: what the drivers say of their devices."""
+    import pyopencl as cl
+
+    found: list[Facts] = []
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:
+        return []
+    for p, platform in enumerate(platforms):
+        if platform.name == NEEDS_LINKER and shutil.which("ld") is None:
+            continue
+        for d, device in enumerate(platform.get_devices()):
+            if device.compiler_available and device.available:
+                driver = f"{platform.name} {device.driver_version}"
+                found.append(Facts(_name(platform, device, found), driver, "opencl", _options(device), (p, d)))
+    return found
+
+
+def _name(platform: Any, device: Any, before: list[Facts]) -> str:
+    """A short name of letters, digits and dashes, unique among the devices found."""
+    vendor = "pocl" if platform.name == NEEDS_LINKER else platform.name.split()[0].lower()
+    words = "".join(c if c.isalnum() and c.isascii() else "-" for c in f"{vendor}-{device.name.split('-', 1)[-1]}".lower())
+    name = "-".join(word for word in words.split("-") if word)[:48].rstrip("-")
+    taken = {facts.name for facts in before}
+    return next(candidate for n in range(len(taken) + 1) if (candidate := f"{name}-{n + 1}" if n else name) not in taken)
+
+
+def _options(device: Any) -> dict[str, object]:
+    import pyopencl as cl
+
+    extensions = device.extensions.split()
+    return {
+        "target": "opencl",
+        "device_class": "cpu" if device.type & cl.device_type.CPU else "gpu",
+        "has_local": True,
+        "has_shared": True,
+        "local_max": [int(size) for size in device.max_work_item_sizes[:3]],
+        "lanes_max": int(device.max_work_group_size),
+        "shared_max": int(device.local_mem_size),
+        "alignment": int(device.mem_base_addr_align) // 8,
+        "float16": "cl_khr_fp16" in extensions,
+        "float64": bool(device.double_fp_config),
+    }
+
+
+def begin(cache: str, memory_bytes: int) -> None:
+    """Runs first in a device's process, before any driver is loaded."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # so that a process that hangs in a driver can be ended
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service decides when this process ends
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    os.environ["PYOPENCL_NO_CACHE"] = "1"
+    os.environ.setdefault("POCL_CACHE_DIR", cache or str(Path(os.environ.get("TMPDIR", "/tmp")) / f"lathe-pocl-{os.getuid()}"))
+    Path(os.environ["POCL_CACHE_DIR"]).mkdir(parents=True, exist_ok=True)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(ORPHAN_CHECK_S)
+    os._exit(1)
+
+
+def _pool(cache: str, tasks: int, memory_bytes: int) -> ProcessPool:
+    return ProcessPool(
+        max_workers=1, max_tasks=tasks, initializer=begin, initargs=(cache, memory_bytes), context=get_context("spawn")
+    )
+
+
+_runners: dict[tuple[int, int], Any] = {}  # in a device's process: made once, used for each run
+
+
+def judged(choice: tuple[int, int], trial: Trial) -> Verdict:
+    """Runs in the device's process."""
+    from service.device.judge import judge
+    from service.device.run import Runner
+
+    if choice not in _runners:
+        _runners[choice] = Runner(choice)
+    return judge(_runners[choice], trial)
+
+
+class OpenclDevice:
+    """One device, by way of a pebble pool of one process. Runs wait for each other."""
+
+    def __init__(self, facts: Facts, conditions: Conditions) -> None:
+        self._facts = facts
+        self._conditions = conditions
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._alive = False
+        self._pool = self._new()
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    @property
+    def alive(self) -> bool:
+        return self._alive
+
+    def _new(self) -> ProcessPool:
+        return _pool(self._conditions.cache, TASKS, self._conditions.memory_bytes)
+
+    async def start(self) -> bool:
+        async with self._turn:
+            try:
+                verdict = await self._run(judged, self._facts.choice, KNOWN, seconds=START_S)
+                self._alive = verdict.verdict == "right"
+            except (
+                ProcessExpired,
+                TimeoutError,
+                BrokenProcessPool,
+                FutureCancelled,
+                RuntimeError,
+                OSError,
+                MemoryError,
+            ) as error:
+                log.warning("a device does not answer", device=self._facts.name, why=f"{type(error).__name__}: {error}")
+                self._renew()
+                self._alive = False
+        return self._alive
+
+    async def judge(self, trial: Trial) -> Verdict:
+        if self._waiting >= self._conditions.waiting:
+            raise DeviceBusy(f"{self._waiting} runs wait for {self._facts.name}, as many as may", retry_after_s=5)
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._judge(trial)
+        finally:
+            self._waiting -= 1
+
+    async def _judge(self, trial: Trial) -> Verdict:
+        for left in reversed(range(TRIES)):
+            try:
+                verdict = await self._run(judged, self._facts.choice, trial, seconds=self._conditions.run_s)
+            except TimeoutError as error:
+                if not error.args:  # ours: pebble did not manage to end it
+                    self._renew()
+                raise RunTimedOut(
+                    f"the run was stopped at its time limit of {self._conditions.run_s:g} s",
+                    limit="run_seconds",
+                    allowed=self._conditions.run_s,
+                ) from None
+            except ProcessExpired as error:
+                if not left:
+                    return Verdict(
+                        "wrong", "crash", f"the program ended its process {TRIES} times (exit code {error.exitcode})"
+                    )
+                continue
+            except (BrokenProcessPool, FutureCancelled, RuntimeError, OSError) as error:
+                self._renew()
+                if not left:
+                    self._alive = False
+                    raise DeviceLost(f"{self._facts.name} does not answer: {error}", retry_after_s=10) from None
+                continue
+            self._alive = True
+            if verdict.suspect:
+                self._renew()
+            return verdict
+        raise AssertionError("unreachable")
+
+    async def _run(self, work: Callable[..., R], *args: object, seconds: float) -> R:
+        future = self._pool.schedule(work, args=list(args), timeout=seconds)
+        async with asyncio.timeout(seconds + START_S + GRACE_S):
+            result: R = await asyncio.wrap_future(future)
+        return result
+
+    def _renew(self) -> None:
+        self._end()
+        self._pool = self._new()
+
+    def _end(self) -> None:
+        pool = self._pool
+        for pid in list(pool._pool_manager.worker_manager.workers):  # pebble has no name of its own for the ids
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        pool.stop()  # type: ignore[no-untyped-call]  # pebble's
+        threading.Thread(target=pool.join, daemon=True).start()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._end)
+
+
+_KNOWN_AST: Mapping[str, Any] = {
+    "version": 1,
+    "variables": [],
+    "nodes": [
+        {"op": "LOAD", "buffer": 1, "dtype": "int32", "views": [{"shape": [8], "strides": [1]}]},
+        {"op": "NEG", "src": [0]},
+        {"op": "STORE", "buffer": 0, "dtype": "int32", "views": [{"shape": [8], "strides": [1]}], "src": [1]},
+    ],
+    "outputs": [2],
+}
+KNOWN = Trial(
+    program={
+        "name": "known",
+        "source": "kernel void known(global int *a, const global int *b) { int i = get_global_id(0); a[i] = -b[i]; }",
+        "device": {},
+        "global_size": [2, 1, 1],
+        "local_size": [4, 1, 1],
+        "shared_bytes": 0,
+        "arguments": [
+            {"kind": "buffer", "index": 0, "dtype": "int32", "size": 8},
+            {"kind": "buffer", "index": 1, "dtype": "int32", "size": 8},
+        ],
+    },
+    request={"ast": _KNOWN_AST, "device": {"target": "opencl"}, "optimize": "none"},
+    runs=((0, False),),
+)

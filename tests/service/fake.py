@@ -1,0 +1,151 @@
+"""A compiler for tests of the service: requests say what is to happen to them. `{"kernel": 7}` is simply compiled.
+
+`do` names something else: see `run` in `fake_task`. What the service does with outcomes is real; only the compiling is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from core import Limits, WireError, read_json
+from service.app import build_app
+from service.asking import Asked
+from service.front import Front
+from service.metrics import Metrics
+from service.services import Services
+from service.settings import Settings
+from service.store.keys import Key
+from service.store.memory import MemoryStore
+from service.store.store import Store
+from service.workers.pool import Pool
+from service.workers.task import Job, Outcome
+from tests.service.fake_task import run
+
+Json = dict[str, Any]
+
+
+def key_of(body: Json) -> Key:
+    """The key of a request of this compiler: what is asked for beside compiling does not count."""
+    counted = {name: value for name, value in body.items() if name not in ("require", "tuned")}
+    return Key(hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest())
+
+
+def asked_in(body: bytes) -> Asked:
+    value = read_json(body)
+    if not isinstance(value, dict) or "kernel" not in value:
+        raise WireError("/kernel", expected="a number", got=value)
+    return Asked(key_of(value), "c", body, bool(value.get("tuned", False)), value.get("require"))
+
+
+class FakeCompiler:
+    """Compiles in this process, at once or when `gate` is set; counts what it does."""
+
+    def __init__(self) -> None:
+        self.compiled: list[Key] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.answering = True
+        self.draining = False
+        self.raises: Exception | None = None
+
+    async def read(self, body: bytes) -> Asked:
+        return asked_in(body)
+
+    async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        self.compiled.append(asked.key)
+        await self.gate.wait()
+        if self.raises is not None:
+            raise self.raises
+        return run(Job(asked.job, Limits())), 0.001
+
+    async def start(self) -> None:
+        return None
+
+    @property
+    def answers(self) -> bool:
+        return self.answering
+
+    def update(self) -> None:
+        return None
+
+    async def drain(self) -> None:
+        self.draining = True
+
+    async def close(self) -> None:
+        return None
+
+
+class FakePool:
+    """The same compiler in the processes of a real pool."""
+
+    def __init__(self, pool: Pool[Job, Outcome]) -> None:
+        self._pool = pool
+
+    async def read(self, body: bytes) -> Asked:
+        return asked_in(body)
+
+    async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        return await self._pool.job(Job(asked.job, Limits()), wanted)
+
+    async def start(self) -> None:
+        await self._pool.start()
+
+    @property
+    def answers(self) -> bool:
+        return self._pool.answers
+
+    def update(self) -> None:
+        self._pool.update()
+
+    async def drain(self) -> None:
+        await self._pool.drain()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+
+def settings(**values: Any) -> Settings:
+    """Settings for a test: memory for a store, little of everything."""
+    return Settings(**{"store": "memory://", "workers": 1, "access_log": False, **values})
+
+
+class Running:
+    """A service in this process, and a client of it."""
+
+    def __init__(self, front: Front, services: Services, compiler: FakeCompiler, client: httpx.AsyncClient) -> None:
+        self.front = front
+        self.services = services
+        self.compiler = compiler
+        self.client = client
+
+    async def compile(self, body: Json, **headers: str) -> httpx.Response:
+        return await self.client.post("/compile", json=body, headers=headers)
+
+    def metric(self, name: str, **labels: str) -> float:
+        return self.services.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+@asynccontextmanager
+async def running(store: Store | None = None, **values: Any) -> AsyncIterator[Running]:
+    """A service with the fake compiler in this process, started and in the end drained."""
+    compiler = FakeCompiler()
+    front, services = build_app(settings(**values), store or MemoryStore(1 << 24), compiler, Metrics())
+    transport = httpx.ASGITransport(front, raise_app_exceptions=False)
+    async with front.life(), httpx.AsyncClient(transport=transport, base_url="http://lathe") as client:
+        yield Running(front, services, compiler, client)
+
+
+def poll_file(path: Path) -> str | None:
+    """What a worker has written, once it has."""
+    try:
+        return path.read_text() or None
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,62 @@
+"""What the fake compiler does, in whichever process: imported by name in workers, so it needs little."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from core import CompilerBug, KernelError, LimitExceeded
+from service.codings import pack
+from service.errors import OutOfMemory
+from service.workers.task import Failed, Job, Made, Outcome, dumped
+
+SOURCE = "void kernel(float* out) { out[0] = 1.0f; }\n"
+
+
+def program(body: dict[str, Any]) -> bytes:
+    """The program of a fake request: deterministic, about 4 KB."""
+    lines = int(body.get("lines", 80))
+    return dumped({"key": "", "name": f"k_{body['kernel']}", "target": "c", "source": SOURCE * lines, "compiler": "fake"})
+
+
+def run(job: Job) -> Outcome:
+    """What `do` says: run for ever, die, die the first time, eat memory, wait for a file, or fail in some way."""
+    body = json.loads(job.request)
+    match body.get("do"):
+        case "spin":
+            Path(body["file"]).write_text(str(os.getpid()))
+            while True:
+                pass
+        case "die":
+            os.kill(os.getpid(), 9)
+        case "die_once":
+            mark = Path(body["file"])
+            if not mark.exists():
+                mark.write_text(str(os.getpid()))
+                while True:
+                    time.sleep(0.01)
+        case "eat":
+            try:
+                hoard = [bytearray(1 << 24) for _ in range(1 << 20)]
+                del hoard
+            except MemoryError:
+                return Failed(OutOfMemory(allowed=int(body.get("allowed", 0))))
+        case "eat_unseen":
+            return Made(bytes(1 << 60), b"", b"")
+        case "wait":
+            Path(body["file"]).write_text(str(os.getpid()))
+            while not Path(body["file"] + ".go").exists():
+                time.sleep(0.01)
+        case "refuse":
+            return Failed(KernelError("/ast/nodes/3", expected="a kernel", got="something else", node=3))
+        case "too_large":
+            return Failed(LimitExceeded("/ast", limit="micro_ops", needed=300_000, allowed=200_000))
+        case "bug":
+            return Failed(CompilerBug("simplify", "a rule made a value bigger", "listing of micro-ops"), {}, "Traceback …")
+        case "crash":
+            raise ValueError("never raised by the real task")
+    made = program(body)
+    return Made(made, pack(made), dumped(body), {"read": 0.001, "lower": 0.25})
