@@ -10,12 +10,16 @@ from typing import ClassVar
 
 
 class Pointer(str):
-    """A JSON pointer (RFC 6901) that grows with `/`: `Pointer("/ast") / "nodes" / 3` is `/ast/nodes/3`."""
+    """A JSON pointer (RFC 6901) that grows with `/`: `Pointer("/ast") / "nodes" / 3` is `/ast/nodes/3`.
+
+    A name longer than anything the format has is cut, so that no client can make a message long.
+    """
 
     __slots__ = ()
 
     def __truediv__(self, part: str | int) -> Pointer:
-        return Pointer(f"{self}/{str(part).replace('~', '~0').replace('/', '~1')}")
+        name = str(part).replace("~", "~0").replace("/", "~1")
+        return Pointer(f"{self}/{name if len(name) <= 200 else name[:200] + '…'}")
 
 
 def shown(value: object, most: int = 120) -> str:
@@ -71,7 +75,9 @@ class WireError(RequestError):
 
     def __init__(self, pointer: str, *, expected: str, got: object) -> None:
         came = got if isinstance(got, Said) else shown(got)
-        super().__init__(f"{pointer or '/'}: expected {expected}; got {came}", pointer=str(pointer), expected=expected, got=str(came))
+        super().__init__(
+            f"{pointer or '/'}: expected {expected}; got {came}", pointer=str(pointer), expected=expected, got=str(came)
+        )
 
 
 class Said(str):
@@ -92,7 +98,11 @@ class KernelError(RequestError):
     def __init__(self, pointer: str, *, expected: str, got: object, node: int | None = None) -> None:
         came = got if isinstance(got, Said) else shown(got)
         super().__init__(
-            f"{pointer or '/'}: expected {expected}; got {came}", pointer=str(pointer), expected=expected, got=str(came), node=node
+            f"{pointer or '/'}: expected {expected}; got {came}",
+            pointer=str(pointer),
+            expected=expected,
+            got=str(came),
+            node=node,
         )
 
 
@@ -101,10 +111,25 @@ class OptionRefused(RequestError):
 
     category = "option"
 
-    def __init__(self, pointer: str, *, option: object, reason: str, axes: str | None = None, needed: object = None, allowed: object = None) -> None:
+    def __init__(
+        self,
+        pointer: str,
+        *,
+        option: object,
+        reason: str,
+        axes: str | None = None,
+        needed: object = None,
+        allowed: object = None,
+    ) -> None:
         where = f"; the axes are {axes}" if axes else ""
         super().__init__(
-            f"{pointer}: {reason}{where}", pointer=str(pointer), option=option, reason=reason, axes=axes, needed=needed, allowed=allowed
+            f"{pointer}: {reason}{where}",
+            pointer=str(pointer),
+            option=option,
+            reason=reason,
+            axes=axes,
+            needed=needed,
+            allowed=allowed,
         )
 
 
@@ -114,7 +139,9 @@ class TargetError(RequestError):
     category = "target"
 
     def __init__(self, pointer: str, *, target: str, feature: str, node: int | None = None) -> None:
-        super().__init__(f"{pointer or '/'}: {target} has no {feature}", pointer=str(pointer), target=target, feature=feature, node=node)
+        super().__init__(
+            f"{pointer or '/'}: {target} has no {feature}", pointer=str(pointer), target=target, feature=feature, node=node
+        )
 
 
 class LimitExceeded(RequestError):

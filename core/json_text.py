@@ -17,6 +17,7 @@ from core.limits import Limits
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_MINUS_ZERO = re.compile(rb"-0(?![.0-9eE])")  # how some languages write -0.0; an integer would lose the sign
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _DIGITS = bytes(0x30 if byte in b"0123456789" else 0x20 for byte in range(256))
@@ -39,7 +40,8 @@ def read_json(raw: bytes, limits: Limits | None = None) -> object:
         ) from None
     if text.startswith("\ufeff"):
         raise NotJson("", expected="a JSON text without a byte order mark", got=Said("a byte order mark"))
-    decoder = _CAREFUL if b"0" * _LONGEST_NUMBER in outside.translate(_DIGITS) else _PLAIN
+    careful = (b"-0" in outside and _MINUS_ZERO.search(outside)) or b"0" * _LONGEST_NUMBER in outside.translate(_DIGITS)
+    decoder = _CAREFUL if careful else _PLAIN
     try:
         value: object = decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -78,7 +80,9 @@ def _no_constant(name: str) -> NoReturn:
     raise NotJson("", expected="a JSON number", got=Said(name))
 
 
-def _integer(digits: str) -> int:
+def _integer(digits: str) -> int | float:
+    if digits == "-0":
+        return -0.0
     if len(digits) <= _LONGEST_NUMBER:
         return int(digits)
     return -_BEYOND if digits[0] == "-" else _BEYOND

@@ -79,7 +79,7 @@ class Decider:
             if given.impossible:
                 return max(low, 0)
             narrow = given.narrow(x)
-            low = max(low, given.bounds(x)[0], lower(narrow))
+            low = max(low, given.bounds(x)[0], lower(given.simplify(x)))
             x = narrow
         g, r = residue(x)
         return low + (r - low) % g if g > 1 else low

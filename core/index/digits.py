@@ -7,6 +7,7 @@ again from the topmost quotient, its digits are built anew, and that the index i
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from core.index.divmod import floordiv, mod
 from core.index.given import Given
@@ -61,7 +62,7 @@ def _cuts(part: Linear) -> list[Value] | None:
     if len(found) > MOST_CUTS or any(c.op is not Op.CONST for c in found):
         return None
     cuts = sorted(int(c.arg) for c in found)  # type: ignore[call-overload]
-    return None if any(b % a for a, b in zip(cuts, cuts[1:], strict=False)) else [number(c) for c in cuts]
+    return None if any(b % a for a, b in pairwise(cuts)) else [number(c) for c in cuts]
 
 
 def _positions(part: Linear) -> list[Value]:
@@ -81,7 +82,7 @@ def _digits(position: Value, cuts: list[Value]) -> list[Value]:
     if len(cuts) == 1:
         return [mod(position, cuts[0]), floordiv(position, cuts[0])]
     weights = [1, *(int(c.arg) for c in cuts)]  # type: ignore[call-overload]
-    low = [mod(floordiv(position, a), b // a) for a, b in zip(weights, weights[1:], strict=False)]
+    low = [mod(floordiv(position, a), b // a) for a, b in pairwise(weights)]
     return [*low, floordiv(position, weights[-1])]
 
 

@@ -24,6 +24,7 @@ MAX_POINTS = 1 << 20  # of one box: milliseconds to some tenths of a second, and
 _WORD = 1 << 62  # below it nothing leaves 64 bits, one more addition included
 
 _DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))
+_COUNTING = frozenset((Op.AXIS, Op.SPECIAL, Op.RANGE))
 
 
 def atoms_of(*values: Value) -> tuple[Value, ...]:
@@ -106,7 +107,7 @@ class Points:
         """Where every atom with a symbolic extent is below it: the points of the box that exist."""
         found: Array = np.ones((), np.bool_)
         for atom in self.ranges:
-            if atom.op not in _DATA and atom.src and atom.src[0].op is not Op.CONST:
+            if atom.op in _COUNTING and atom.src and atom.src[0].op is not Op.CONST:
                 found = found & (self.value(atom) < self.value(atom.src[0]))
         return found
 

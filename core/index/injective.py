@@ -25,7 +25,7 @@ from core.index.decide import Decider, Outcome, Point, has_data, sample, without
 from core.index.digits import digits_of
 from core.index.enumerate import MAX_POINTS, Points, atoms_of, box_points
 from core.index.given import Given
-from core.index.strides import Linear, Stride, linear, nested, spans
+from core.index.strides import Linear, Stride, linear, nested, spans, symbolic
 from core.ir.op import Op
 from core.ir.value import Value
 
@@ -71,10 +71,10 @@ def _never_seen(axis: Value, live: list[Value], valid: Value, decider: Decider) 
     """J0."""
     why = f"an axis of up to {decider.most(axis, valid) - decider.least(axis, valid) + 1} points is not in the index"
     points = None
-    if not axis.src:
+    if not symbolic(axis):
         first = decider.some_point(valid)
         if first is not None:
-            first = {**{a: decider.least(a, valid) for a in live if not a.src}, **first}
+            first = {**{a: decider.least(a, valid) for a in live if not symbolic(a)}, **first}
             low = decider.least(axis, valid)
             points = {**first, axis: low}, {**first, axis: low + 1}
     return Injective(Outcome.REFUTED, "J0", points, why)

@@ -44,7 +44,7 @@ def linear(index: Value, axes: frozenset[Value]) -> Linear:
             continue
         if t in axes:
             axis, by = t, number(c)
-        elif t.op is Op.PRODUCT and len(inside) == 1 and sum(not axes.isdisjoint(f.free) for f in t.src) == 1 and next(iter(inside)) in t.src:
+        elif t.op is Op.PRODUCT and sum(f in axes for f in t.src) == sum(not axes.isdisjoint(f.free) for f in t.src) == 1:
             (axis,) = inside
             by = number(c)
             for f in t.src:
@@ -67,7 +67,7 @@ def spans(axis: Value, given: Given) -> tuple[Value, ...]:
 
 def greatest_values(axis: Value, given: Given) -> Iterable[Value]:
     """Expressions of variables that the axis never exceeds: its extent less one, and what a condition compares it with."""
-    if axis.op is not Op.OPAQUE and axis.op is not Op.INDEX_OF and axis.src and axis.src[0].op is not Op.CONST:
+    if symbolic(axis):
         yield subtract(axis.src[0], number(1))
     for c in given.conditions:
         if c.op is Op.LESS and axis in c.src[0].free:
@@ -75,6 +75,11 @@ def greatest_values(axis: Value, given: Given) -> Iterable[Value]:
             pairs = dict(zip(terms, coefficients, strict=True))
             if pairs.pop(axis, 0) == 1 and pairs and all(_of_variables(t) for t in pairs):
                 yield subtract(number(int(c.arg) - 1), build(0, pairs))  # type: ignore[call-overload]  # the arg of LESS is an int
+
+
+def symbolic(atom: Value) -> bool:
+    """Whether it is an axis, launch index or loop whose extent is an expression."""
+    return atom.op in (Op.AXIS, Op.SPECIAL, Op.RANGE) and bool(atom.src) and atom.src[0].op is not Op.CONST
 
 
 def _of_variables(x: Value) -> bool:

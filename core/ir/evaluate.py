@@ -85,7 +85,7 @@ def _meaning(op: Op, dtype: DType, dtypes: tuple[DType, ...], arg: Arg) -> Meani
         case Op.BITCAST:
             return _reinterpretation(dtypes[0], dtype)
         case Op.ROUND:
-            return arg.round if isinstance(arg, DType) else None
+            return arg.round if isinstance(arg, DType) and dtype.is_float and dtypes[0] is dtype else None
         case Op.INDEX_OF:
             return int
         case Op.WHERE:

@@ -13,6 +13,7 @@ from core.ir.value import Arg, Value, constant, make
 _TOKEN = re.compile(
     r"""\s*(?: "((?:[^"\\]|\\.)*)" | (//|[][(){},=+*:<%-]) | ([0-9][0-9.]*(?:e[+-]?[0-9]+)?) | ([A-Za-z_?][A-Za-z0-9_.]*) )""", re.VERBOSE
 )
+_TYPE = re.compile(r" *[a-z0-9]+(\*[0-9]+)?( \[.*\])? *")
 _WORDS = {info.name: op for op, info in OPS.items()} | {"loop": Op.RANGE}
 _NAMED = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
 
@@ -37,9 +38,10 @@ def parse(text: str) -> Value:
 
 def _line(line: str, values: dict[str, Value]) -> tuple[str, Value]:
     name, _, rest = line.partition("=")
-    body, colon, kind = rest.rpartition(" : ")
-    dtype, lanes, bounds = _type(kind) if colon else (VOID, 1, None)
-    reader = _Reader(body if colon else rest, values)
+    body, _, kind = rest.rpartition(" : ")
+    typed = _TYPE.fullmatch(kind) is not None and bool(body)  # a value that is nothing has no type
+    dtype, lanes, bounds = _type(kind) if typed else (VOID, 1, None)
+    reader = _Reader(body if typed else rest, values)
     op, src, arg = reader.operation()
     reader.end()
     known: list[Value | None] = [s if isinstance(s, Value) else None for s in src]
@@ -101,7 +103,7 @@ class _Reader:
             self._take(",")
             return Op.SPECIAL, [self._source()], (word.removeprefix("launch."), dimension)
         op = _WORDS[word]
-        if op is Op.LOAD or op is Op.STORE:
+        if (op is Op.LOAD or op is Op.STORE) and not self._is("{"):
             return self._access(op)
         arg = self._braces() if self._is("{") else None
         if op is Op.CONST:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 from core.dtypes import BOOL, INDEX, VOID, DType
 from core.ir.op import OPS, Op
-from core.ir.parts import access, coefficients, content, param
+from core.ir.parts import access, coefficients, content
 from core.ir.value import Arg, Value
 from core.ir.walk import ordered
 
@@ -57,7 +57,7 @@ def _named(rows: Sequence[Value]) -> dict[Value, str]:
     names: dict[Value, str] = {}
     taken: set[str] = set()
     for number, value in enumerate(rows):
-        name = f"buf{param(value).number}" if value.op is Op.PARAM else f"{_prefix(value)}{number}"
+        name = f"buf{_items(value.arg)[0]}" if value.op is Op.PARAM else f"{_prefix(value)}{number}"
         if name in taken:
             name = f"{name}_{number}"
         taken.add(name)
@@ -72,7 +72,7 @@ def _prefix(value: Value) -> str:
 
 
 def _type(value: Value) -> str:
-    if value.dtype is VOID:
+    if value.dtype is VOID and value.lanes == 1:
         return ""
     text = type_text(value.dtype, value.lanes)
     if value.is_const or (value.lo, value.hi) == plain_bounds(value.dtype):
@@ -116,11 +116,11 @@ def arg_text(arg: Arg) -> str:
 def _body(value: Value, names: dict[Value, str]) -> str:
     said = [_operand(value, k, names) for k in range(len(value.src))]
     match value.op:
-        case Op.LOAD | Op.STORE:
+        case Op.LOAD | Op.STORE if _is_whole(value):
             return _access(value, said)
         case Op.SUM if value.src and not any(s.is_const for s in value.src):
             return _sum(value, said)
-        case Op.DIV | Op.MOD:
+        case Op.DIV | Op.MOD if value.arg is None:
             return f"{said[0]} {_INFIX[value.op]} {said[1]}"
         case Op.LESS if not value.src[0].is_const:
             return f"{said[0]} < {arg_text(value.arg)}"
@@ -130,6 +130,14 @@ def _body(value: Value, names: dict[Value, str]) -> str:
     inner = arg_text(value.arg)[1:-1] if isinstance(value.arg, tuple) and len(value.arg) != 1 else arg_text(value.arg)
     arg = "" if value.arg is None else f"{{{inner}}}"
     return f"{word}{arg}{' ' if said else ''}{', '.join(said)}"
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether an access has the operands its arg promises; what is ill-formed has to be shown too."""
+    if not isinstance(value.arg, tuple) or len(value.arg) != 2 or not isinstance(value.arg[0], int):
+        return False
+    count, gated = value.arg
+    return len(value.src) >= 1 + count + (1 + gated if value.op is Op.STORE else 2 * gated)
 
 
 def _access(value: Value, said: list[str]) -> str:
@@ -197,7 +205,7 @@ def _place_in_access(op: Op, dtype: DType, lanes: int, place: int, arg: Arg, arr
     if place <= count:
         return INDEX, 1
     if op is Op.STORE and place == 1 + count:
-        return (array.dtype, 1) if array is not None else None
+        return (array.dtype, 1) if array is not None and not array.is_const else None
     if place == 1 + count or op is Op.STORE:
         return BOOL, 1
     return dtype, lanes

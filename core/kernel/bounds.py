@@ -16,7 +16,6 @@ from core.kernel.node import Variable
 
 Interval = tuple[int, int]
 INT64 = (-(2**63), 2**63 - 1)
-_TRIED = 1 << 16  # assignments of the variables that are tried one by one, at most: some 0.1 s
 
 _DEGREES: dict[str, Callable[..., int]] = {
     "+": max, "-": max, "*": add, "//": lambda x, _: x, "%": lambda x, _: x, "~": lambda x: x
@@ -61,19 +60,21 @@ def bounds(size: Size, variables: Mapping[str, Variable]) -> Interval:
     return size.run(lambda n: (n, n), lambda name: (variables[name].min, variables[name].max), _INTERVALS)
 
 
-def may_be_negative(size: Size, variables: Mapping[str, Variable]) -> bool:
-    """Whether `size` is below 0 for some value of the variables, or can't be shown not to be."""
+def may_be_negative(size: Size, variables: Mapping[str, Variable], most: int = 1 << 16) -> tuple[bool, int]:
+    """Whether `size` is below 0 for some value of the variables, or can't be shown not to be by trying `most` assignments of
+    them; and how many were tried."""
     if isinstance(size, int):
-        return size < 0
+        return size < 0, 0
     try:
         if bounds(size, variables)[0] >= 0:
-            return False
+            return False, 0
     except Beyond64:
-        return True
+        return True, 0
     ranges = [_deciding_values(size, variables[name]) for name in size.names]
-    if prod(len(values) for values in ranges) > _TRIED:
-        return True
-    return any(value_at(size, dict(zip(size.names, point, strict=True))) < 0 for point in product(*ranges))
+    count = prod(len(values) for values in ranges)
+    if count > most:
+        return True, 0
+    return any(value_at(size, dict(zip(size.names, point, strict=True))) < 0 for point in product(*ranges)), count
 
 
 def _deciding_values(size: Expression, variable: Variable) -> Sequence[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from core.dtypes import BOOL, FLOAT16, FLOAT32, VOID, DType
-from core.errors import KernelError, Pointer, Said
+from core.errors import KernelError, LimitExceeded, Pointer, Said
 from core.kernel.expression import Size
 from core.kernel.extents import Extents, Shape, fits, joined, shown_shape
 from core.kernel.node import Const, Elementwise, Kernel, Load, Node, Reduce, Store, View, Views, value_dtype
@@ -30,6 +30,9 @@ def check_kernel(kernel: Kernel, at: Pointer = AST) -> Kernel:
             shapes.append(_shape(node, shapes, dtypes, extents))
         except _Wrong as wrong:
             raise wrong.error(at / "nodes" / row, row) from None
+        except LimitExceeded as error:  # of the algebra, on an extent: it knows no place
+            needed, allowed = error.facts()["needed"], error.facts()["allowed"]
+            raise LimitExceeded(at / "nodes" / row, limit=str(error.facts()["limit"]), needed=needed, allowed=allowed) from None
         dtypes.append(VOID if type(node) is Store else value_dtype(node))
     needed = reachable(kernel, at)
     full = _full_extents(kernel, needed, shapes, at)

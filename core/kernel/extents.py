@@ -16,6 +16,8 @@ from core.kernel.symbolic import size_value, variable_values
 
 Shape = tuple[Size, ...]
 
+_TRIES = 1 << 16  # assignments of variables that are tried for one kernel, at most: some 0.1 s
+
 
 class Extents:
     """The extents of one kernel."""
@@ -23,6 +25,7 @@ class Extents:
     def __init__(self, variables: tuple[Variable, ...]) -> None:
         self._variables = variables
         self._known: dict[str, tuple[Size, bool]] = {}  # by text: what stands for it, and whether it may be negative
+        self._tries = _TRIES
         self._first: dict[Value, Expression] = {}  # by simplified form: the first expression met
 
     def one(self, extent: Size) -> Size:
@@ -46,7 +49,11 @@ class Extents:
                 found = form, form < 0
             else:
                 never = form.lo is not None and form.lo >= 0
-                negative = not never and may_be_negative(extent, {variable.name: variable for variable in self._variables})
+                negative = False
+                if not never:
+                    variables = {variable.name: variable for variable in self._variables}
+                    negative, tried = may_be_negative(extent, variables, self._tries)
+                    self._tries -= tried
                 found = self._first.setdefault(form, extent), negative
             self._known[extent.text] = found
         return found
@@ -81,4 +88,4 @@ def fits(value: Shape, place: Shape) -> bool:
 
 
 def shown_shape(shape: Shape) -> str:
-    return f"({', '.join(str(extent) for extent in shape)}{',' * (len(shape) == 1)})"
+    return f"({', '.join(str(extent)[:40] for extent in shape)}{',' * (len(shape) == 1)})"

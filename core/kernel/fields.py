@@ -92,6 +92,7 @@ def scope_of(variables: tuple[str, ...], rank: int = 0, values: tuple[int, ...] 
 
 
 _cached_scope = lru_cache(maxsize=512)(scope_of)
+_MANY = 16  # names of a kind: longer scopes are not worth their memory
 
 
 class Sizes:
@@ -103,10 +104,11 @@ class Sizes:
         self._names = tuple(self._variables)
         self._sizes: dict[str, Size] = {}
         self._comparisons: dict[str, Comparison] = {}
-        self.declared = _cached_scope(self._names)
+        self.declared = self.scope(0)
 
     def scope(self, rank: int, values: tuple[int, ...] = ()) -> Scope:
-        return _cached_scope(self._names, rank, values)
+        make = scope_of if max(len(self._names), rank, len(values)) > _MANY else _cached_scope
+        return make(self._names, rank, values)
 
     def size(self, value: object, scope: Scope, at: Pointer, *where: str | int) -> Size:
         """An integer of 64 bits, or an expression over the names of `scope`."""

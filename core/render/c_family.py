@@ -56,8 +56,9 @@ class _Printer:
         x, y, z = sizes or (1, 1, 1)
         opening = head.format(name=self.listing.name, params=params, x=x, y=y, z=z)
         helpers = [self.dialect.helpers[name].text.replace("{n}", n) for name, n in self.page.helpers]
-        text = "\n".join([*helpers, opening, *body, "}", ""])
-        return "".join(line + "\n" for line in self._preamble(text)) + text
+        function = [opening, *body, "}", ""]
+        before = [*self._preamble("\n".join([*helpers, *function])), *helpers]
+        return "\n".join([*before, "", *function] if before else function)
 
     # ---- around the body ---------------------------------------------------------------------------------------------------
 

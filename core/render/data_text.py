@@ -48,7 +48,7 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: str, rank: int) 
     between = sign if op in _TIGHT else f" {sign} "
     depth = deeper(x, y)
     if value.lanes > 1:
-        plain = f"{x.at(_left(op, rank))}{between}{y.at(_right(op, rank))}"
+        plain = between.join(_sides(op, x, y, rank))
         if not (dtype.is_signed and op in _WRAPS):
             return Text(plain, rank, depth)
         word, unsigned = page.type_of(dtype, value.lanes), page.vectors.type.format(t=unsigned_word(page, dtype), n=value.lanes)
@@ -58,7 +58,7 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: str, rank: int) 
     if dtype.is_signed and dtype.bits >= 32 and op in _WRAPS:
         words = _unsigned(page, value, x, y, between, rank)
         return Text(f"({page.word(dtype)})({words})", UNARY, depth, (words, rank))
-    left, right = x.at(_left(op, rank)), y.at(_right(op, rank))
+    left, right = _sides(op, x, y, rank)
     if dtype.bits < 32 and not dtype.is_float and (op is Op.SHL or (op is Op.MUL and dtype.bits == 16 and not dtype.is_signed)):
         left = f"({page.dialect.types['uint32']}){x.at(UNARY)}"  # int would overflow
     words = f"{left}{between}{right}"
@@ -67,12 +67,20 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: str, rank: int) 
     return Text(words, rank, depth)
 
 
+def _sides(op: Op, x: Text, y: Text, rank: int) -> tuple[str, str]:
+    """Both operands; compilers warn of an & within a | that stands without parentheses, and of the like."""
+    if op in _BITWISE:
+        left, right = (t.at(rank if t.rank == rank else UNARY) for t in (x, y))
+        return left, right
+    return x.at(_left(op, rank)), y.at(_right(op, rank))
+
+
 def _left(op: Op, rank: int) -> int:
-    return rank if op in _TIGHT or op is Op.ADD or op in _BITWISE else UNARY
+    return rank if op in _TIGHT or op is Op.ADD else UNARY
 
 
 def _right(op: Op, rank: int) -> int:
-    return UNARY if op not in (Op.ADD, Op.MUL) or rank == TIMES else TIMES
+    return TIMES if op is Op.ADD and rank == PLUS else UNARY
 
 
 def _unsigned(page: Page, value: Value, x: Text, y: Text, between: str, rank: int) -> str:

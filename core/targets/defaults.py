@@ -79,25 +79,11 @@ NO_FLOAT64 = frozenset(("metal", "wgsl"))  # neither language has a double
 FOUR_LANES = frozenset(("cuda", "hip", "metal", "ptx", "wgsl"))  # languages of gpus alone: a cpu's wide values do not exist
 
 # Architectures known by name, where one selects dtypes and tensor cores.
+_NVIDIA = "70 72 75 80 86 87 89 90 90a 100 100a 103 103a 110 120 120a 121"
+_AMD = "906 908 90a 940 941 942 950 1030 1031 1032 1100 1101 1102 1103 1150 1151 1152 1200 1201"
 ARCHES: dict[str, tuple[str, ...]] = {
-    "cuda": ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120"),
-    "hip": (
-        "gfx906",
-        "gfx908",
-        "gfx90a",
-        "gfx940",
-        "gfx941",
-        "gfx942",
-        "gfx1030",
-        "gfx1100",
-        "gfx1101",
-        "gfx1102",
-        "gfx1103",
-        "gfx1150",
-        "gfx1151",
-        "gfx1200",
-        "gfx1201",
-    ),
+    "cuda": tuple(f"sm_{number}" for number in _NVIDIA.split()),
+    "hip": tuple(f"gfx{number}" for number in _AMD.split()),
 }
 ARCHES["ptx"] = ARCHES["cuda"]
 

@@ -32,7 +32,7 @@ class Term:
     def __init__(self, build: Build, row: int, dtype: str, shape: list[Extent]) -> None:
         self.build, self.row, self.dtype, self.shape = build, row, dtype, shape
 
-    def op(self, name: str, *others: Term | float | bool, dtype: str | None = None) -> Term:
+    def op(self, name: str, *others: Term | float | bool | str, dtype: str | None = None) -> Term:
         """An elementwise node; numbers become constants of this dtype, of extent 1."""
         terms = [self, *(o if isinstance(o, Term) else self.build.const(o, self.dtype, [1] * len(self.shape)) for o in others)]
         shape = [next((t.shape[k] for t in terms if t.shape[k] != 1), 1) for k in range(len(self.shape))]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from core.errors import KernelError
+from core.errors import KernelError, LimitExceeded
 from core.kernel.check import check_kernel
 from core.kernel.node import Kernel
 from core.kernel.ops import ELEMENTWISE
@@ -494,3 +495,24 @@ def test_a_long_chain_is_checked_without_recursion() -> None:
 
 def test_an_edit_can_take_members_out() -> None:
     assert "offset" not in edited(every_form(), {"/nodes/0/views/0/offset": DROP})["nodes"][0]["views"][0]
+
+
+def test_an_extent_too_large_for_the_algebra_is_refused_with_its_node() -> None:
+    variables = [variable(f"v{k}", 0, 1) for k in range(8)]
+    total = "(" + "+".join(f"v{k}" for k in range(8)) + ")"
+    extent = "*".join([total] * 12)
+    with pytest.raises(LimitExceeded) as refusal:
+        checked(kernel(load(1, [extent], strides=[1]), store(0, [extent], strides=[1]), variables=variables))
+
+    assert f"{NODES}/0" == refusal.value.facts()["pointer"]
+
+
+def test_extents_that_have_to_be_tried_cost_a_bounded_time() -> None:
+    variables = [variable("n", -300, 300), variable("m", -100, 100)]
+    extents = [f"n*n*m*m + {k} + n - n*m" for k in range(500)]
+    loads = [load(1, [extent], strides=[0]) for extent in extents]
+    started = time.process_time()
+    with pytest.raises(KernelError):
+        checked(kernel(*loads, store(0, [1]), variables=variables))
+
+    assert time.process_time() - started < 5

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32
 from core.errors import LimitExceeded, Pointer, WireError
+from core.kernel.canonical import canonical
+from core.kernel.check import check_kernel
 from core.kernel.node import Const, Elementwise, Formula, Load, Store, Variable, View, Views
 from core.kernel.read import read_kernel
 from core.limits import Limits
@@ -399,3 +402,23 @@ def test_every_dtype_casts_to_float64() -> None:
     read = read_kernel(kernel(load(1, [4], "bfloat16"), node("CAST", 0, dtype="float64"), store(1, [4], dtype="float64")))
 
     assert FLOAT64 is read.nodes[1].dtype
+
+
+def test_reading_takes_time_in_proportion_to_the_table() -> None:
+    def chain(count: int) -> dict[str, Any]:
+        return kernel(load(1, [4]), *[node("ADD", k, 0) for k in range(count)], store(count, [4]))
+
+    def seconds(ast: dict[str, Any]) -> float:
+        started = time.process_time()
+        canonical(check_kernel(read_kernel(ast)))
+        return time.process_time() - started
+
+    small, large = chain(2_000), chain(20_000)
+    assert min(seconds(large) for _ in range(2)) < 40 * min(seconds(small) for _ in range(3))
+
+
+def test_messages_stay_short_whatever_came() -> None:
+    with pytest.raises(WireError) as refusal:
+        read_kernel(edited(every_form(), {"/nodes/5": {"op": "ADD", "src": [0, 2], "x" * 1_000_000: "y" * 1_000_000}}))
+
+    assert len(str(refusal.value)) < 1_000

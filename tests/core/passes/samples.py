@@ -49,7 +49,8 @@ class Instance:
         before = rule.before
         if len(before.ops) > 1:
             before = Apply((random.choice(before.ops),), before.src)
-        self.typing = Typing(before, rule.after if isinstance(rule.after, Pattern) else None)
+        self.typing = Typing(before, None)
+        self.loose = random.random() < 0.25  # types the rule is not for: then it must not fire, or hold all the same
         self.lanes = random.choice((1, 1, 1, 2))
         self.chosen: dict[int, DType] = {}
         self.holes: dict[str, Value] = {}
@@ -60,7 +61,7 @@ class Instance:
         kind = self.typing.of(pattern)
         if kind not in self.chosen:
             allowed = self.typing.types(kind)
-            self.chosen[kind] = self.random.choice([d for d in DATA if allowed is None or d in allowed])
+            self.chosen[kind] = self.random.choice([d for d in DATA if self.loose or allowed is None or d in allowed])
         return self.chosen[kind]
 
     def _build(self, pattern: Pattern) -> Value:

@@ -96,7 +96,7 @@ def program(
 ) -> Built:
     """What the target writes for these stores. options: device options that differ from its defaults."""
     device = device or replace(target.defaults, **options)  # type: ignore[arg-type]  # names and types are the test's affair
-    root, _ = narrow(target.legalize(sink(stores), device), index64=target.index64)
+    root, _ = narrow(target.legalize(sink(stores), device, None), index64=target.index64)
     sizes = local_size if local_size is not None or target.called else (1, 1, 1)
     listing = Listing(name, params, variables, linearize(root), sizes)
     return Built(target, listing, target.render(listing, device))

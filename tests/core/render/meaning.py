@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def edges(dtype: DType, rng: np.random.Generator, more: int = 6) -> list[Number]
         tiny = math.ldexp(1.0, 1 - dtype.exponent_max)
         step = math.ldexp(1.0, 2 - dtype.exponent_max - dtype.significand)
         great = math.ldexp(2.0 - math.ldexp(1.0, 1 - dtype.significand), dtype.exponent_max)
-        plain = [0.0, 1.0, 1.5, 3.0, 127.0, 128.0, 255.5, great, math.inf] + ([tiny, tiny / 2, step, 3 * step] if dtype is FLOAT16 else [tiny])
+        plain = [dtype.round(x) for x in (0.0, 1.0, 1.5, 3.0, 127.0, 128.0, 255.5, great, math.inf)] + ([tiny, tiny / 2, step, 3 * step] if dtype is FLOAT16 else [tiny])
         random = [dtype.round(float(x)) for x in rng.standard_normal(more) * 10]
         return [*plain, *(-x for x in plain), math.nan, *random]
     least, greatest = int(dtype.least), int(dtype.greatest)
@@ -136,12 +137,27 @@ def _of_floats(op: Op, dtype: DType, a: float, b: float = 0.0, c: float = 0.0) -
                 raise KeyError(op)
 
 
+def rounded(number: float | int | Fraction, dtype: DType) -> float:
+    """A number as this float type keeps it: to nearest, ties to even, by exact fractions."""
+    if not isinstance(number, (int, Fraction)) and (not math.isfinite(number) or number == 0.0):
+        return number
+    exact = abs(Fraction(number))
+    if exact == 0:
+        return 0.0
+    exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
+    exponent -= Fraction(2) ** exponent > exact
+    step = Fraction(2) ** max(exponent - dtype.significand + 1, 2 - dtype.exponent_max - dtype.significand)
+    kept = round(exact / step) * step  # a Fraction rounds to even
+    great = (Fraction(2) - Fraction(2) ** (1 - dtype.significand)) * Fraction(2) ** dtype.exponent_max
+    return math.copysign(math.inf if kept > great else float(kept), 1 if number > 0 else -1)
+
+
 def converted(number: Any, source: DType, dtype: DType) -> Any:
     """CAST; ANY where nothing is promised."""
     if dtype is BOOL:
         return number != 0
     if dtype.is_float:
-        return dtype.round(int(number) if not source.is_float else number)
+        return rounded(int(number) if not source.is_float else number, dtype)
     if source.is_float:
         if not math.isfinite(number) or not dtype.least <= math.trunc(number) <= dtype.greatest:
             return ANY

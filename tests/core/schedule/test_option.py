@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import Pointer, WireError
 from core.schedule.option import MEMBERS, ScheduleOption, read_option
+from core.schedule.options import OPTIONS
 
 AT = Pointer("/optimize/2")
 
@@ -89,3 +90,7 @@ def test_an_option_is_written_as_it_was_read(value: dict[str, Any]) -> None:
 
     assert ScheduleOption(value["op"], value.get("axis"), value.get("amount")) == option
     assert value == option.to_json()
+
+
+def test_every_option_that_can_be_applied_can_be_read() -> None:
+    assert set(OPTIONS) <= set(MEMBERS)
