@@ -18,7 +18,7 @@ from core.ir.value import Value
 from core.kernel.leaves import Leaves
 from core.kernel.places import check_places, touched_sizes
 from core.limits import Limits
-from core.linear.assemble import arguments_of, estimates, kernel_name, work_items
+from core.assemble import arguments_of, estimates, kernel_name, work_items
 from core.linear.listing import Listing
 from core.linear.order import linearize
 from core.linear.prove import prove

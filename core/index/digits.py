@@ -12,7 +12,7 @@ from itertools import pairwise
 from core.index.divmod import floordiv, mod
 from core.index.given import Given
 from core.index.linear import build, multiply, number, scale, split, subtract, total
-from core.index.strides import Linear, Stride, times
+from core.index.strides import Linear, Stride, linear, reaches_below, spans, times
 from core.ir.op import Op
 from core.ir.value import Value
 
@@ -23,14 +23,20 @@ MOST_CUTS = 8
 def digits_of(part: Linear, axes: frozenset[Value], given: Given, injective: Injective) -> list[Stride] | None:
     """The digits a part of an index consists of, as axes with strides; None where it is not made of all digits of one position.
 
-    part: the terms of the index that `axes` are in. injective: whether a position differs at all points of these axes.
+    part: the terms of the index that `axes` are in. injective: whether a position differs at all points of these axes. A topmost digit may
+    be a remainder too (f mod 8 alone) where the axes move the position by less than all digits count.
     """
     cuts = _cuts(part)
     if cuts is None:
         return None
     whole = total([times(part.strides), *(scale(t, c) for t, c in part.terms)])
-    for position in _positions(part):
+    for position, wraps in _positions(part):
         digits = [given.simplify(d) for d in _digits(position, cuts)]
+        if wraps:
+            moves = linear(position, axes)
+            if moves.terms or not reaches_below([Stride(by, spans(axis, given)) for axis, by in moves.strides.items()], cuts[-1]):
+                continue
+            digits.pop()
         strides = _coefficients(whole, digits, axes)
         if strides is not None and injective(position):
             return [Stride(number(c), (_span(d, given),)) for c, d in zip(strides, digits, strict=True) if c]
@@ -65,16 +71,29 @@ def _cuts(part: Linear) -> list[Value] | None:
     return None if any(b % a for a, b in pairwise(cuts)) else [number(c) for c in cuts]
 
 
-def _positions(part: Linear) -> list[Value]:
-    """What the digits may be digits of: the numerator of a quotient, with what was taken out of it put back; largest divisor first."""
-    quotients = sorted(((t, c) for t, c in part.terms if t.op is Op.DIV), key=lambda p: (-(p[0].src[1].hi or 0), p[0].order))
-    found = []
-    for t, c in quotients:
-        constant_part, coefficients, terms = split(times(part.strides))
-        if not any(a % c for a in (constant_part, *coefficients)):
-            outside = build(constant_part // c, {u: a // c for u, a in zip(terms, coefficients, strict=True)})
-            found.append(total((t.src[0], multiply(t.src[1], outside))))
+def _positions(part: Linear) -> list[tuple[Value, bool]]:
+    """What the digits may be digits of, and whether its topmost digit is a remainder.
+
+    The numerator of a quotient with what was taken out of it put back, largest divisor first; then the numerators of remainders.
+    """
+    found: list[tuple[Value, bool]] = []
+    _, coefficients, terms = split(times(part.strides))
+    for t, c in sorted(part.terms, key=lambda p: (p[0].op is not Op.DIV, -(p[0].src[1].hi or 0), p[0].order)):
+        if t.op is Op.MOD:
+            found.append((_unwrapped(t.src[0]), True))
+        elif not any(a % c for a in coefficients):
+            outside = build(0, {u: a // c for u, a in zip(terms, coefficients, strict=True)})
+            found.append((total((t.src[0], multiply(t.src[1], outside))), False))
     return found
+
+
+def _unwrapped(x: Value) -> Value:
+    """The position f of which x is f div a, with what was taken out of the quotient put back; x itself where it is none."""
+    _, coefficients, terms = split(x)
+    for t, c in zip(terms, coefficients, strict=True):
+        if t.op is Op.DIV and c == 1:
+            return total((t.src[0], multiply(t.src[1], subtract(x, t))))
+    return x
 
 
 def _digits(position: Value, cuts: list[Value]) -> list[Value]:

@@ -88,22 +88,38 @@ def _of_variables(x: Value) -> bool:
 
 def nested(strides: Iterable[Stride]) -> bool:
     """Whether each stride exceeds the reach of the smaller ones: then different positions give different sums."""
-    steps: list[Stride] = []
-    for s in strides:
-        if s.stride.lo >= 0:  # type: ignore[operator]
-            steps.append(s)
-        elif s.stride.hi <= 0:  # type: ignore[operator]
-            steps.append(Stride(negate(s.stride), s.spans))
-        else:
-            return False
-    steps.sort(key=lambda s: (s.stride.hi, s.stride.lo))
+    steps = [_upwards(s) for s in strides]
+    if any(s is None for s in steps):
+        return False
     reaches = [number(0)]
-    for s in steps:
+    for s in sorted((s for s in steps if s is not None), key=lambda s: (s.stride.hi, s.stride.lo)):
         if not any(lower(subtract(s.stride, reach)) >= 1 for reach in reaches):
             return False
-        further = {add(reach, multiply(s.stride, span)): None for reach in reaches for span in s.spans}
-        reaches = sorted(further, key=lambda r: (r.hi, r.order))[:_MOST_REACHES]
+        reaches = _further(reaches, s)
     return True
+
+
+def reaches_below(strides: Iterable[Stride], limit: Value) -> bool:
+    """Whether all that these strides reach together is less than `limit`."""
+    reaches = [number(0)]
+    for s in strides:
+        step = _upwards(s)
+        if step is None:
+            return False
+        reaches = _further(reaches, step)
+    return any(lower(subtract(limit, reach)) >= 1 for reach in reaches)
+
+
+def _upwards(s: Stride) -> Stride | None:
+    """The stride's absolute value; None where its sign is not known."""
+    if s.stride.lo >= 0:  # type: ignore[operator]  # index values have bounds
+        return s
+    return Stride(negate(s.stride), s.spans) if s.stride.hi <= 0 else None  # type: ignore[operator]
+
+
+def _further(reaches: list[Value], s: Stride) -> list[Value]:
+    further = {add(reach, multiply(s.stride, span)): None for reach in reaches for span in s.spans}
+    return sorted(further, key=lambda r: (r.hi, r.order))[:_MOST_REACHES]
 
 
 def times(strides: dict[Value, Value]) -> Value:

@@ -157,7 +157,7 @@ def _access(value: Value, said: list[str]) -> str:
 def _sum(value: Value, said: list[str]) -> str:
     first, factors = coefficients(value)
     terms = [name if c == 1 else f"{name}*{c}" for name, c in zip(said, factors, strict=True)]
-    if first or len(terms) < 2:
+    if first:
         terms.append(str(first))
     return " + ".join(terms).replace(" + -", " - ")
 

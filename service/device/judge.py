@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,12 +15,22 @@ from core import Request
 from core.dtypes import dtype_named
 from core.reference import OutsideBuffer, compare, evaluate, sample_inputs, sample_variables, size_at
 from service.device.device import Trial, Verdict
-from service.device.run import BadLaunch, Elements, NotBuilt, Runner, Unfit
+from service.device.run import BadLaunch, Elements, NotBuilt, Ran, Unfit
 
 SENTINEL = 0xA5
 
 
-def judge(runner: Runner, trial: Trial) -> Verdict:
+class Runs(Protocol):
+    """Whatever builds and runs programs."""
+
+    def build(self, program: Mapping[str, Any]) -> Any:
+        """Something `run` takes. Raises NotBuilt."""
+
+    def run(self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]) -> Ran:
+        """What a run leaves behind. Raises BadLaunch, or Unfit."""
+
+
+def judge(runner: Runs, trial: Trial) -> Verdict:
     """The verdict of all runs; ends with the first that is not right. Raises LimitExceeded where the reference would take too long."""
     program = trial.program
     kernel = Request.from_json(dict(trial.request)).kernel

@@ -43,7 +43,7 @@ def test_operations_mean_what_the_wire_says(target: Target, flags: tuple[str, ..
     for dtype in DTYPES.values():
         values = edges(dtype, np.random.default_rng(7))
         pairs = list(itertools.product(values, values))
-        pairs += pairs[: -len(pairs) % lanes]
+        pairs += list(itertools.islice(itertools.cycle(pairs), -len(pairs) % lanes))
         ops = _ops(dtype)
         results = [BOOL if op in (Op.CMPLT, Op.CMPNE) else dtype for op in ops]
         outputs = [param(n, d, "write") for n, d in enumerate(results)]

@@ -1,0 +1,34 @@
+"""Before and after, as text: small enough to see why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.ir.parse import parse
+from core.ir.text import show
+from core.ir.verify import verify
+from core.passes.simplify import simplify
+
+CASES = Path(__file__).parent / "cases"
+
+
+def cases() -> list[tuple[str, bool, str, str]]:
+    """(title, fast_math, before, after) of every block of every file."""
+    found = []
+    for file in sorted(CASES.glob("*.txt")):
+        for block in file.read_text().strip().split("\n\n"):
+            title, _, rest = block.partition("\n")
+            fast = rest.startswith("fast\n")
+            before, _, after = rest.removeprefix("fast\n").partition("-> ")
+            found.append((f"{file.stem}: {title.removeprefix('# ')}", fast, before, after))
+    return found
+
+
+@pytest.mark.parametrize(("title", "fast_math", "before", "after"), [pytest.param(*c, id=c[0]) for c in cases()])
+def test_before_becomes_after(title: str, fast_math: bool, before: str, after: str) -> None:
+    root, expected = parse(before), parse(after)
+    verify(root, "raw", title)
+
+    assert show(expected) == show(simplify(root, fast_math=fast_math)[0])
