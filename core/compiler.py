@@ -25,12 +25,14 @@ from core.linear.prove import prove
 from core.linear.verify import verify
 from core.lower.lower import Lowered, lower
 from core.lower.memory import params_of
+from core.passes.loops import collapse
 from core.passes.narrow import narrow
 from core.passes.simplify import simplify
 from core.program import Program
 from core.request import Request, program_key
 from core.schedule.apply import scheduled
 from core.schedule.build import build_nest
+from core.schedule.heuristic import choose
 from core.schedule.nest import Nest
 from core.targets import TARGETS
 from core.version import COMPILER
@@ -55,7 +57,10 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     watch("leaves", leaves)
     nest = build_nest(kernel, leaves, limits.sites)
     watch("build", nest)
-    options = request.schedule if isinstance(request.schedule, tuple) else ()
+    options = request.schedule
+    if options == "heuristic":
+        options, decisions = choose(nest, device, limits)
+        watch("decisions", decisions)
     nest = scheduled(nest, options, device, limits)
     watch("schedule", nest)
     lowered = lower(nest, device, called=target.called, micro_op_limit=limits.micro_ops)
@@ -95,6 +100,10 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, limits: Limits, wat
     """The raw graph as a listing of what the target has, verified."""
     device, target = request.device, TARGETS[request.device.target]
     root, simpler = simplify(lowered.root, fast_math=device.fast_math)
+    root, closed = collapse(root)
+    again: Mapping[Value, Value] = {}
+    if closed:
+        root, again = simplify(root, fast_math=device.fast_math)
     watch("simplify", root)
     legal: dict[Value, Value] = {}
     root = target.legalize(root, device, legal.__setitem__)
@@ -105,7 +114,7 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, limits: Limits, wat
     if lowered.guard.op is not Op.CONST:
         guard = narrow_condition(lowered.guard, index64=target.index64)
     body = linearize(root, guard)
-    provenance = followed(lowered.provenance, (simpler, legal, narrower)) if request.annotate else {}
+    provenance = followed(lowered.provenance, (simpler, closed, again, legal, narrower)) if request.annotate else {}
     params = params_of(nest, device.alignment)
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)
     local = lowered.local_size

@@ -67,6 +67,10 @@ class Draining(ServiceError):
     """unavailable: this process was told to end and starts nothing new."""
 
 
+class CompilerReplaced(ServiceError):
+    """unavailable: a worker that was started lately has another compiler than the service; nothing is kept under wrong keys."""
+
+
 class NotReady(ServiceError):
     """unavailable: what `/readyz` answers while the service can't do its work."""
 

@@ -139,6 +139,10 @@ class Front:
         """The app's life, for whoever serves it without a server: start on entering, drain and end on leaving."""
         return self._app.router.lifespan_context(self._app)
 
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI description of the app."""
+        return self._app.openapi()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)

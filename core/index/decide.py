@@ -14,7 +14,7 @@ import numpy as np
 
 from core.index.bounds import lower, residue
 from core.index.condition import TRUE, all_of, conjuncts
-from core.index.enumerate import MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds
+from core.index.enumerate import COUNTING, DATA, MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds
 from core.index.given import Given
 from core.index.linear import negate, number, split
 from core.index.substitute import substitute
@@ -23,7 +23,7 @@ from core.ir.value import Value
 
 BUDGET = 1 << 22  # points looked at for one kernel: a second at most
 _SAMPLED = 1 << 12  # points among which a counterexample is looked for where all are too many
-DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))
+_FEW = 1 << 14  # points of an index whose exact greatest value is worth knowing: a fraction of a millisecond
 Point = dict[Value, int]
 
 
@@ -43,6 +43,11 @@ class Decision:
 
 
 PROVED = Decision(Outcome.PROVED)
+
+
+def symbolic(atom: Value) -> bool:
+    """Whether it is an axis, launch index or loop whose extent is an expression."""
+    return atom.op in COUNTING and bool(atom.src) and atom.src[0].op is not Op.CONST
 
 
 def has_data(x: Value) -> bool:
@@ -73,13 +78,14 @@ class Decider:
 
     def least(self, x: Value, valid: Value) -> int:
         """A lower bound of x where `valid` holds: the best that intervals, residues and symbolic extents show."""
-        low = max(own_bounds(x)[0], lower(x))
+        extents = any(symbolic(atom) for atom in x.free)
+        low = max(own_bounds(x)[0], lower(x)) if extents else own_bounds(x)[0]
         if valid is not TRUE:
             given = self.given(valid)
             if given.impossible:
                 return max(low, 0)
             narrow = given.narrow(x)
-            low = max(low, given.bounds(x)[0], lower(given.simplify(x)))
+            low = max(low, given.bounds(x)[0], lower(given.simplify(x)) if extents else low)
             x = narrow
         g, r = residue(x)
         return low + (r - low) % g if g > 1 else low
@@ -108,6 +114,19 @@ class Decider:
         if box is not None and self._spend(box) and not np.any(self._failing(box, x, conditions)):
             return PROVED
         return Decision(Outcome.UNKNOWN, None, "the index holds values of another node that `valid` does not bound")
+
+    def greatest_of_few(self, x: Value, valid: Value) -> int | None:
+        """The greatest value of x where `valid` holds, -1 where it never does; None where the points are not few. x holds no data."""
+        valid = without_data(valid)
+        atoms = atoms_of(x, valid)
+        box = box_points(atoms, self.ranges(atoms, valid), min(_FEW, self.left))
+        if box is None or not self._spend(box):
+            return None
+        held = box.within_extents()
+        for c in conjuncts(valid):
+            held = held & box.holds(c)
+        values = box.full(box.value(x))[box.full(held)]
+        return int(values.max()) if len(values) else -1
 
     # ---- enumeration -----------------------------------------------------------------------------------------------------
 

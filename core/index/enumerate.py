@@ -23,8 +23,8 @@ Range = tuple[int, int]  # inclusive
 MAX_POINTS = 1 << 20  # of one box: milliseconds to some tenths of a second, and tens of megabytes
 _WORD = 1 << 62  # below it nothing leaves 64 bits, one more addition included
 
-_DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))
-_COUNTING = frozenset((Op.AXIS, Op.SPECIAL, Op.RANGE))
+DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))  # atoms that are what nodes give
+COUNTING = frozenset((Op.AXIS, Op.SPECIAL, Op.RANGE))  # atoms that run from 0 to below an extent
 
 
 def atoms_of(*values: Value) -> tuple[Value, ...]:
@@ -45,7 +45,7 @@ def _beside_opaque(values: Iterable[Value]) -> set[Value]:
         v = stack.pop()
         if v not in seen:
             seen.add(v)
-            if v.op not in _DATA:
+            if v.op not in DATA:
                 stack.extend(v.src)
     return {v for v in seen if v in v.free}
 
@@ -107,7 +107,7 @@ class Points:
         """Where every atom with a symbolic extent is below it: the points of the box that exist."""
         found: Array = np.ones((), np.bool_)
         for atom in self.ranges:
-            if atom.op in _COUNTING and atom.src and atom.src[0].op is not Op.CONST:
+            if atom.op in COUNTING and atom.src and atom.src[0].op is not Op.CONST:
                 found = found & (self.value(atom) < self.value(atom.src[0]))
         return found
 

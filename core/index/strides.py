@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.index.bounds import lower
+from core.index.decide import symbolic
 from core.index.given import Given
 from core.index.linear import add, build, multiply, negate, number, split, subtract
 from core.ir.op import Op
@@ -75,11 +76,6 @@ def greatest_values(axis: Value, given: Given) -> Iterable[Value]:
             pairs = dict(zip(terms, coefficients, strict=True))
             if pairs.pop(axis, 0) == 1 and pairs and all(_of_variables(t) for t in pairs):
                 yield subtract(number(int(c.arg) - 1), build(0, pairs))  # type: ignore[call-overload]  # the arg of LESS is an int
-
-
-def symbolic(atom: Value) -> bool:
-    """Whether it is an axis, launch index or loop whose extent is an expression."""
-    return atom.op in (Op.AXIS, Op.SPECIAL, Op.RANGE) and bool(atom.src) and atom.src[0].op is not Op.CONST
 
 
 def _of_variables(x: Value) -> bool:

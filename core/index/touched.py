@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from core.index.bounds import lower
 from core.index.condition import TRUE
-from core.index.decide import DATA, Decider
+from core.index.decide import Decider, has_data
 from core.index.divmod import floordiv
-from core.index.enumerate import own_bounds
+from core.index.enumerate import DATA, own_bounds
 from core.index.given import Given
 from core.index.linear import add, multiply, number, scale, split, subtract
 from core.index.strides import greatest_values
@@ -21,7 +21,7 @@ from core.ir.value import Value
 
 def greatest_index(index: Value, valid: Value, decider: Decider) -> Value:
     """An upper bound of `index` where `valid` holds: a number, or an expression of variables where that is no worse."""
-    known = number(decider.most(index, valid))
+    known = number(_greatest_number(index, valid, decider))
     if not any(atom.op is Op.VARIABLE for atom in index.free | valid.free):
         return known
     given = decider.given(valid)
@@ -29,6 +29,18 @@ def greatest_index(index: Value, valid: Value, decider: Decider) -> Value:
     if bound is None or bound.op is Op.CONST or bound.lo < -1:  # type: ignore[operator]  # index values have bounds
         return known if bound is None or bound.op is not Op.CONST else smaller(known, bound)
     return smaller(bound, known)
+
+
+def _greatest_number(index: Value, valid: Value, decider: Decider) -> int:
+    """By intervals; exact, of few points, where an axis stands in several terms, which intervals take for different ones."""
+    most = decider.most(index, valid)
+    met: set[Value] = set()
+    for t in split(index)[2]:
+        if not met.isdisjoint(t.free) and not has_data(index):
+            exact = decider.greatest_of_few(index, valid)
+            return most if exact is None else min(most, exact)
+        met |= t.free
+    return most
 
 
 def smaller(x: Value, y: Value) -> Value:

@@ -57,7 +57,7 @@ def _named(rows: Sequence[Value]) -> dict[Value, str]:
     names: dict[Value, str] = {}
     taken: set[str] = set()
     for number, value in enumerate(rows):
-        name = f"buf{_items(value.arg)[0]}" if value.op is Op.PARAM else f"{_prefix(value)}{number}"
+        name = f"buf{value.arg[0]}" if value.op is Op.PARAM and isinstance(value.arg, tuple) else f"{_prefix(value)}{number}"
         if name in taken:
             name = f"{name}_{number}"
         taken.add(name)
@@ -67,7 +67,8 @@ def _named(rows: Sequence[Value]) -> dict[Value, str]:
 
 def _prefix(value: Value) -> str:
     if value.op is Op.SPECIAL:
-        return {"global": "g", "local": "l"}.get(str(_items(value.arg)[0]), "w")
+        kind = value.arg[0] if isinstance(value.arg, tuple) and value.arg else None
+        return {"global": "g", "local": "l"}.get(str(kind), "w")
     return _PREFIX.get(value.op) or ("i" if value.dtype.is_index else "p" if value.dtype is BOOL else "v")
 
 
@@ -118,18 +119,26 @@ def _body(value: Value, names: dict[Value, str]) -> str:
     match value.op:
         case Op.LOAD | Op.STORE if _is_whole(value):
             return _access(value, said)
-        case Op.SUM if value.src and not any(s.is_const for s in value.src):
+        case Op.SUM if _is_plain_sum(value):
             return _sum(value, said)
         case Op.DIV | Op.MOD if value.arg is None:
             return f"{said[0]} {_INFIX[value.op]} {said[1]}"
         case Op.LESS if not value.src[0].is_const:
             return f"{said[0]} < {arg_text(value.arg)}"
-        case Op.SPECIAL:
+        case Op.SPECIAL if isinstance(value.arg, tuple) and len(value.arg) == 2 and len(said) == 1:
             return "launch.{} {}, {}".format(*_items(value.arg), said[0])
     word = "loop" if value.op is Op.RANGE else OPS[value.op].name
     inner = arg_text(value.arg)[1:-1] if isinstance(value.arg, tuple) and len(value.arg) != 1 else arg_text(value.arg)
     arg = "" if value.arg is None else f"{{{inner}}}"
     return f"{word}{arg}{' ' if said else ''}{', '.join(said)}"
+
+
+def _is_plain_sum(value: Value) -> bool:
+    """Whether a sum can be written out: of terms that are no constants, one coefficient for each."""
+    arg = value.arg
+    if not value.src or any(s.is_const for s in value.src) or not isinstance(arg, tuple) or len(arg) != 2:
+        return False
+    return isinstance(arg[1], tuple) and len(arg[1]) == len(value.src)
 
 
 def _is_whole(value: Value) -> bool:

@@ -143,7 +143,8 @@ class _Prover:
         access = parts.access(v)
         if len(access.addresses) != 1:
             return
-        gate = without_data(all_of((self.guard, access.gate if access.gate is not None else TRUE)))
+        regions = [token.src[0] for token in access.tokens if token.op is Op.IF]  # of a grouped reduce one lane stores
+        gate = without_data(all_of((self.guard, access.gate if access.gate is not None else TRUE, *regions)))
         key = (access.addresses[0], gate)
         if key in self.seen:
             return

@@ -19,6 +19,7 @@ from core.index.linear import total
 from core.index.substitute import Substitution
 from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant, make, sink
+from core.kernel.leaves import most
 from core.kernel.node import Const, Elementwise, Load, Reduce, Store
 from core.lower.axes import Launch, launch_of, loop_over
 from core.lower.elements import Elements, joined, points
@@ -92,6 +93,8 @@ class _Lowering:
             done.append(results)
         stores: list[Value] = []
         around = (*self.launch.loops, *((self.only_one,) if self.only_one is not None else ()))
+        if any(most(axis.extent) == 0 for axis in self.nest.axes if not axis.is_reduced):
+            pending.clear()  # no output has an element
         for site, store, operands in pending:  # after every load: loads of a buffer come before its stores
             new = self.memory.write(site, store, operands, self._substitution(site, Phase.AFTER), around)
             self._record(site.node, tuple(new))

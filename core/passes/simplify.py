@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from core.index.substitute import rebuilt
+from core.dtypes import INDEX
+from core.index.substitute import rebuilt as index_rebuilt
 from core.ir.op import Op
 from core.ir.parts import access
 from core.ir.value import Value
-from core.ir.walk import ordered, substitute, substituted, users
+from core.ir.walk import ordered, substitute, substituted, users, with_sources
 from core.passes.arithmetic import EXACT, FAST_MATH
 from core.passes.gates import GATES, absorbed
 from core.passes.vectors import VECTORS
@@ -41,6 +42,13 @@ def simplified(sink: Value, *, fast_math: bool) -> tuple[Value, Mapping[Value, V
             fired[rule] = fired.get(rule, 0) + times
         root = again.root
     return root, mapping, fired
+
+
+def rebuilt(value: Value, src: tuple[Value, ...]) -> Value:
+    """The same operation on simpler operands; index values through the constructors that keep them canonical."""
+    if value.dtype is INDEX or (value.op is Op.LESS and src[0].dtype is INDEX) or value.op is Op.ALL:
+        return index_rebuilt(value, src)
+    return with_sources(value, src)
 
 
 def _alternatives_merged(root: Value, values: Iterable[Value]) -> dict[Value, Value]:

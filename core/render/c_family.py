@@ -48,8 +48,11 @@ class _Printer:
     def run(self) -> str:
         self._arrays()
         params = self._params()
-        for value in self.listing.body:
+        for value in sorted((v for v in self.listing.body if v.op is Op.SPECIAL), key=_launch_order):
             self._write(value)
+        for value in self.listing.body:
+            if value.op is not Op.SPECIAL:
+                self._write(value)
         body = [*self.shared, *self._sampler(), *self.lines]
         sizes = self.listing.local_size
         head = self.dialect.head if sizes is None or not self.dialect.sized_head else self.dialect.sized_head
@@ -99,7 +102,7 @@ class _Printer:
 
     def _sampler(self) -> list[str]:
         images = self.dialect.images
-        is_read = any(param(p).image is not None and param(p).access == "read" for p in self.listing.params)
+        is_read = any(v.op is Op.LOAD and _image_of(v) for v in self.listing.body)
         return [f"  {images.sampler}"] if images is not None and is_read else []
 
     def _preamble(self, text: str) -> list[str]:
@@ -259,10 +262,21 @@ class _Printer:
                 raise CompilerBug("render", f"{op.name} has no text in {self.dialect.name}")
 
 
+def _launch_order(value: Value) -> tuple[bool, int]:
+    """Groups from the slowest axis to the fastest, then the work-items of one."""
+    kind, dimension = _special(value)
+    return kind == "local", dimension if kind == "local" else -dimension
+
+
 def _special(value: Value) -> tuple[str, int]:
     assert isinstance(value.arg, tuple)
     kind, dimension = value.arg
     return kind, dimension
+
+
+def _image_of(value: Value) -> bool:
+    array = access(value).array
+    return array.op is Op.PARAM and param(array).image is not None
 
 
 def _is_access(value: Value) -> bool:

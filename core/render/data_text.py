@@ -169,8 +169,13 @@ def function(page: Page, value: Value) -> Text:
     """EXP2 LOG2 SIN SQRT."""
     x = page.text(value.src[0])
     key = (value.op, value.dtype)
-    word = (page.dialect.fast_functions.get(key) if page.fast else None) or page.dialect.functions[key]
-    return Text(f"{word}({x.words})", PRIMARY, deeper(x))
+    quick = page.dialect.fast_functions.get(key) if page.fast else None
+    word = quick or page.dialect.functions[key]
+    if value.lanes == 1 or value.op is not Op.SIN or quick is not None:
+        return Text(f"{word}({x.words})", PRIMARY, deeper(x))
+    # PoCL 3.0's sine of a vector is wrong in its small lanes where another lane is beyond 1e6 or so: lane by lane it is right.
+    lanes = ", ".join(f"{word}({x.at(PRIMARY)}{lane_word(k, value.lanes)})" for k in range(value.lanes))
+    return page.vector(value.dtype, value.lanes, lanes)
 
 
 def reciprocal(page: Page, value: Value) -> Text:
@@ -232,6 +237,10 @@ def extract(page: Page, value: Value) -> Text:
     if source.is_const:
         return page.constant(content(source), source.dtype)
     x = page.text(source)
-    words = x.at(PRIMARY) + ("." + "xyzw"[lane] if source.lanes <= 4 else f".s{lane:x}")
+    words = x.at(PRIMARY) + lane_word(lane, source.lanes)
     return Text(words, PRIMARY, 0, None, x.moves) if value.dtype is not BOOL else Text(f"{words} != 0", EQUAL, 1, None, x.moves)
 
+
+def lane_word(number: int, lanes: int) -> str:
+    """How one element of a named vector is spelled, after its name."""
+    return "." + "xyzw"[number] if lanes <= 4 else f".s{number:x}"

@@ -10,6 +10,7 @@ from core.render.page import Page
 from core.render.text import AND, CHOICE, EQUAL, ORDER, PLUS, PRIMARY, TIMES, UNARY, Text, deeper
 
 Term = tuple[int, Text]
+_CLASSES = {"g": 0, "l": 1, "r": 2}  # letters of names
 
 
 def index(page: Page, value: Value) -> Text:
@@ -21,6 +22,7 @@ def index(page: Page, value: Value) -> Text:
         constant, factors = coefficients(value)
         return _sum(list(zip(factors, operands, strict=True)), constant)
     if value.op is Op.PRODUCT:
+        operands.sort(key=lambda t: _standing((1, t)))
         return Text("*".join(_factors(operands)), TIMES, deeper(*operands))
     sign = "/" if value.op is Op.DIV else "%"
     return Text(f"{operands[0].at(TIMES)}{sign}{operands[1].at(UNARY)}", TIMES, deeper(*operands))
@@ -30,9 +32,15 @@ def _factors(operands: list[Text]) -> list[str]:
     return [t.at(UNARY if at or t.words[0] == "-" else TIMES) for at, t in enumerate(operands)]
 
 
+def _standing(term: Term) -> tuple[bool, int, int, str]:
+    """Where a term stands in its sum: launch indices before loops before the rest."""
+    factor, text = term
+    return factor < 0, -abs(factor), _CLASSES.get(text.words[0], 3) if text.is_name else 3, text.words
+
+
 def _sum(terms: list[Term], constant: int) -> Text:
     """Σ coefficient·term + constant; positive and large coefficients first."""
-    terms = sorted(terms, key=lambda term: (term[0] < 0, -abs(term[0])))
+    terms = sorted(terms, key=_standing)
     parts: list[tuple[bool, str, int]] = []  # negative?, words, rank
     for factor, term in terms:
         if abs(factor) == 1:
@@ -69,7 +77,7 @@ def _wrapping(page: Page, value: Value, operands: list[Text]) -> Text:
         words, rank = "*".join(low_bits(t, UNARY) for t in operands), TIMES
     else:
         constant, factors = coefficients(value)
-        terms = sorted(zip(factors, operands, strict=True), key=lambda term: (term[0] < 0, -abs(term[0])))
+        terms = sorted(zip(factors, operands, strict=True), key=_standing)
         words, rank = "", PLUS
         for factor, term in terms:
             part = low_bits(term, TIMES) + ("" if abs(factor) == 1 else f"*{abs(factor)}")

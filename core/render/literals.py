@@ -10,6 +10,9 @@ from core.render.dialect import Dialect
 from core.render.text import PRIMARY, UNARY, Text
 
 
+_PLAIN = 1e10  # integers up to here are written out
+
+
 def literal(number: Number, dtype: DType, dialect: Dialect, native_half: bool) -> Text:
     """One scalar constant."""
     if dtype is BOOL:
@@ -43,7 +46,7 @@ def _float(number: float, dtype: DType, dialect: Dialect) -> Text:
 def shortest(number: float, dtype: DType) -> str:
     """The shortest decimal that reads back as this finite number of the type, also by way of a double; always with a point or exponent."""
     words = repr(number)
-    if dtype is not FLOAT64:
+    if dtype is not FLOAT64 and not (number.is_integer() and abs(number) < _PLAIN):
         for digits in range(1, 10):
             attempt = f"{number:.{digits}g}"
             read = float(attempt)

@@ -136,4 +136,4 @@ def _is_tiny(value: Value) -> bool:
 
 def _by_name(value: Value) -> tuple[Value, ...]:
     """Operands whose text stands in that of `value` more than once, or has a lane taken."""
-    return value.src if value.op in (Op.MAX, Op.EXTRACT) else ()
+    return value.src if value.op in (Op.MAX, Op.EXTRACT) or (value.op is Op.SIN and value.lanes > 1) else ()

@@ -49,7 +49,11 @@ def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, ste
             stack.pop()
             continue
         src = value.src
-        if src and not (value.free and _is_pure_index(value)):
+        if value.free and value.op in _INDEX and _is_pure_index(value):
+            memo[value] = value
+            stack.pop()
+            continue
+        if src:
             pending = [s for s in src if s not in memo]
             if pending:
                 stack.extend(pending[::-1])
@@ -94,6 +98,11 @@ def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, ste
             memo[value] = memo[current] = current
             stack.pop()
     return Rewritten(memo[root], memo, fired)
+
+
+_INDEX = frozenset(
+    (Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD, Op.LESS, Op.SPECIAL, Op.RANGE)
+)  # a conjunction is none: it may hold conditions on data
 
 
 def _is_pure_index(value: Value) -> bool:

@@ -26,7 +26,9 @@ class Runs(Protocol):
     def build(self, program: Mapping[str, Any]) -> Any:
         """Something `run` takes. Raises NotBuilt."""
 
-    def run(self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]) -> Ran:
+    def run(
+        self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]
+    ) -> Ran:
         """What a run leaves behind. Raises BadLaunch, or Unfit."""
 
 

@@ -35,7 +35,7 @@ class CoreCompiler:
         return asked
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
-        return await self._pool.job(Job(asked.job, self._limits), wanted)
+        return await self._pool.job(Job(asked.job, self._limits, asked.key), wanted)
 
     async def start(self) -> None:
         await self._pool.start()

@@ -77,6 +77,7 @@ class _Slot:
     def __init__(self, number: int, sizes: Sizes) -> None:
         self.number = number
         self.state = State.STARTING
+        self.failed_starts = 0  # since a process of this slot last answered
         self._sizes = sizes
         self.pool = self._new()
 
@@ -121,8 +122,8 @@ class Pool(Generic[J, R]):
 
     @property
     def answers(self) -> bool:
-        """Is there a worker that can take a job, now or when it has done its present one?"""
-        return self._answered.is_set() and any(slot.state is not State.STARTING for slot in self._slots)
+        """Is there a worker that can take a job, now, when it has done its present one or when it has been replaced?"""
+        return self._answered.is_set() and any(slot.failed_starts == 0 for slot in self._slots)
 
     async def until_answers(self) -> None:
         """Returns when the first worker has answered."""
@@ -304,9 +305,11 @@ class Pool(Generic[J, R]):
                 break
             except (TimeoutError, ProcessExpired, BrokenProcessPool, FutureCancelled, RuntimeError, OSError) as error:
                 log.error("a worker does not start", slot=slot.number, why=f"{type(error).__name__}: {error}")
+                slot.failed_starts += 1
                 slot.renew()
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, 5.0)
+        slot.failed_starts = 0
         self._answered.set()
         self._free(slot)
 

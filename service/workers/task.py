@@ -16,19 +16,20 @@ import time
 import traceback
 from dataclasses import dataclass, field
 
-from core import CompilerBug, LatheError, Limits, Request, compile_kernel, read_json
+from core import CompilerBug, LatheError, Limits, Request, compile_kernel, program_key, read_json
 from service.codings import pack
-from service.errors import OutOfMemory
+from service.errors import CompilerReplaced, OutOfMemory
 
 ORPHAN_CHECK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One compile: the request as JSON text, and the limits it is under."""
+    """One compile: the request as JSON text, the limits it is under, and the key its program is to stand under."""
 
     request: bytes
     limits: Limits
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ def run(job: Job) -> Outcome:
     try:
         request = Request.from_json(read_json(job.request, job.limits), job.limits)
         watch("read")
+        if program_key(request) != job.key:
+            raise CompilerReplaced(
+                "the compiler's files are not those the service was started with: it must be restarted", retry_after_s=30
+            )
         program = compile_kernel(request, job.limits, watch)
         watch("assemble")
         made = dumped(program.to_json())

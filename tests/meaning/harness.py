@@ -85,18 +85,19 @@ class CRunner:
 _runners: dict[str, Any] = {}  # in the process that runs programs
 
 
-def _runner(target: str) -> Any:
+def runner_of(target: str) -> Any:
+    """What builds and runs programs in this process, made when it is first needed."""
     if target not in _runners:
         _runners[target] = Runner((0, 0)) if target == "opencl" else CRunner()
     return _runners[target]
 
 
 def _judged(target: str, trial: Trial) -> Verdict:
-    return judge(_runner(target), trial)
+    return judge(runner_of(target), trial)
 
 
 def _ran(target: str, program: Json, buffers: Mapping[int, Array], variables: Mapping[str, int]) -> Ran:
-    runner = _runner(target)
+    runner = runner_of(target)
     return runner.run(program, runner.build(program), buffers, variables)  # type: ignore[no-any-return]  # both runners give a Ran
 
 

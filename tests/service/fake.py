@@ -64,7 +64,7 @@ class FakeCompiler:
         await self.gate.wait()
         if self.raises is not None:
             raise self.raises
-        return run(Job(asked.job, Limits())), 0.001
+        return run(Job(asked.job, Limits(), asked.key)), 0.001
 
     async def start(self) -> None:
         return None
@@ -93,7 +93,7 @@ class FakePool:
         return asked_in(body)
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
-        return await self._pool.job(Job(asked.job, Limits()), wanted)
+        return await self._pool.job(Job(asked.job, Limits(), asked.key), wanted)
 
     async def start(self) -> None:
         await self._pool.start()

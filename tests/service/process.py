@@ -8,6 +8,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ class Service:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LATHE_")}
         environment |= {f"LATHE_{name.upper()}": str(value) for name, value in {"port": 0, "workers": 2, **settings}.items()}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process would compile every source anew
+        environment["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "lathe-tests-pycache")
         self.process = subprocess.Popen(
             [sys.executable, "-m", *module],
             cwd=ROOT,
@@ -68,11 +71,13 @@ class Service:
                 self._ports.put(line["port"])
 
     def _port(self) -> int:
-        try:
-            return self._ports.get(timeout=PATIENCE_S)
-        except queue.Empty:
-            self.process.kill()
-            raise AssertionError(f"the service does not listen: {self.lines} {''.join(self.other)}") from None
+        def said() -> int | None:
+            if self.process.poll() is not None:
+                self._reader.join(PATIENCE_S)
+                raise AssertionError(f"the service has ended: {self.lines} {''.join(self.other)}")
+            return None if self._ports.empty() else self._ports.get()
+
+        return int(until(said, "the service listens"))
 
     def ready(self) -> Service:
         until(lambda: self.status("/readyz") == 200, "the service is ready")

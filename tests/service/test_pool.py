@@ -27,7 +27,7 @@ LARGE = 1 << 30
 def job(**body: Any) -> Job:
     import json
 
-    return Job(json.dumps({"kernel": 1, **body}).encode(), Limits())
+    return Job(json.dumps({"kernel": 1, **body}).encode(), Limits(), "")
 
 
 class Started:

@@ -12,6 +12,7 @@ from core.ir.op import Op
 from core.ir.value import Value, constant, make, sink
 from core.linear.listing import Listing
 from core.linear.order import linearize
+from core.linear.verify import verify
 from core.passes.narrow import narrow
 from core.targets import TARGETS, Target
 
@@ -99,6 +100,7 @@ def program(
     root, _ = narrow(target.legalize(sink(stores), device, None), index64=target.index64)
     sizes = local_size if local_size is not None or target.called else (1, 1, 1)
     listing = Listing(name, params, variables, linearize(root), sizes)
+    verify(listing)
     return Built(target, listing, target.render(listing, device))
 
 

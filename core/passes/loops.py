@@ -1,0 +1,349 @@
+"""Reduce loops that have a closed form: sums over a range of a condition on it, of what does not depend on it, of one selected element.
+
+`arange`, triangular masks and gathers by one-hot are such loops; without this each is quadratic. One rewrite of (update, accumulator,
+value): no half-transformed value can survive. What has no closed form stays in the loop, beside what has. Only reduce loops are looked at,
+innermost first. Between two runs of `simplify`, while indices are exact.
+
+Floats: a sum of n equal terms becomes one product (the terms of a reduce may be taken in any order), where n is exactly representable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.dtypes import BOOL, INDEX, DType
+from core.index import TRUE, add, all_of, at_least, conjuncts, floordiv, less, negate, number, scale, split, subtract
+from core.index.linear import build
+from core.index.substitute import rebuilt
+from core.ir.op import Op
+from core.ir.value import Value, alu, constant, make
+from core.ir.walk import ordered
+
+MAX_BOUNDS = 4  # ways a condition may confine the loop variable; more are no kernel's
+_SUMS = (Op.ADD, Op.OR)
+_CONDITIONS = (Op.LESS, Op.ALL)
+
+
+def collapse(root: Value) -> tuple[Value, dict[Value, Value]]:
+    """The graph without the loops that have a closed form, and what each changed value became."""
+    work = _Collapse()
+    mapping: dict[Value, Value] = {}
+    for value in ordered(root):
+        src = tuple(mapping.get(s, s) for s in value.src)
+        new = rebuilt(value, src)
+        if new.op is Op.UPDATE:
+            found = work.closed(new)
+            new = found if found is not None else new
+        if new is not value:
+            mapping[value] = new
+    return mapping.get(root, root), mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A term that is `value` where `condition` holds and 0 elsewhere."""
+
+    condition: Value
+    value: Value
+
+
+class _Collapse:
+    def __init__(self) -> None:
+        self._loops: dict[Value, frozenset[Value]] = {}
+
+    def loops(self, value: Value) -> frozenset[Value]:
+        """The ranges a value depends on, those of finished loops left out."""
+        memo = self._loops
+        stack = [value]
+        while stack:
+            v = stack[-1]
+            if v in memo:
+                stack.pop()
+                continue
+            waiting = [s for s in v.src if s not in memo]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            found = frozenset((v,)) if v.op is Op.RANGE else frozenset()
+            for s in v.src:
+                found |= memo[s]
+            memo[v] = found - frozenset(v.src[0].src[1:]) if v.op is Op.UPDATE else found
+            stack.pop()
+        return memo[value]
+
+    # ---- one accumulator -------------------------------------------------------------------------------------------------
+
+    def closed(self, update: Value) -> Value | None:
+        """What an update's register holds in the end, with at least one loop or term less; None where nothing collapses."""
+        accumulator, value = update.src
+        terms = terms_of(accumulator, value)
+        if terms is None:
+            return None
+        op, parts = terms
+        ranges = accumulator.src[1:]
+        result = self._over(op, update.dtype, ranges, parts, accumulator)
+        if result is None:
+            return None
+        start = accumulator.src[0]
+        return alu(op, result, start)
+
+    def _over(self, op: Op, dtype: DType, ranges: Sequence[Value], terms: list[Value], accumulator: Value) -> Value | None:
+        """The terms taken together over all ranges, without the initial value; None where no closed form is found."""
+        if not ranges:
+            return None
+        inner = ranges[-1]
+        free: list[Value] = []
+        rest: list[Value] = []
+        for term in terms:
+            once = self._without(op, dtype, inner, term)
+            (rest if once is None else free).append(term if once is None else once)
+        if not free:
+            return None
+        outer = ranges[:-1]
+        if outer:
+            done = self._over(op, dtype, outer, free, accumulator)
+            if done is None:
+                done = self._looped(op, dtype, outer, free, accumulator, len(outer))
+        else:
+            done = folded(op, free)
+        if rest:
+            done = alu(op, self._looped(op, dtype, ranges, rest, accumulator, 0), done)
+        return done
+
+    def _looped(self, op: Op, dtype: DType, ranges: Sequence[Value], terms: list[Value], accumulator: Value, part: int) -> Value:
+        """What is left to do in loops. part: tells the accumulators made of one apart (it stands for how many loops they kept)."""
+        identity = accumulator.src[0] if op is not Op.ADD and op is not Op.MUL else constant(0 if op is Op.ADD else 1, dtype)
+        name = (accumulator.arg, part)
+        register = make(Op.ACC, dtype, (identity, *ranges), name)
+        return make(Op.UPDATE, dtype, (register, alu(op, folded(op, terms), register)))
+
+    # ---- one term over one range ---------------------------------------------------------------------------------------------
+
+    def _without(self, op: Op, dtype: DType, r: Value, term: Value) -> Value | None:
+        """The term taken together over r, in a form without r."""
+        if r not in self.loops(term):
+            return repeated(op, dtype, r.src[0], term)
+        if op not in _SUMS:
+            return None
+        chosen = selected(term)
+        if chosen is None:
+            return None
+        if chosen.condition.op in _CONDITIONS and r not in self.loops(chosen.value):
+            return self._counted(dtype, r, chosen)
+        return self._one_hot(dtype, r, chosen)
+
+    def _counted(self, dtype: DType, r: Value, chosen: Selected) -> Value | None:
+        """Σ over r of [condition]·v: the length of the interval the condition confines r to, times v."""
+        lengths = interval(chosen.condition, r)
+        if lengths is None:
+            return None
+        differences, others = lengths
+        if dtype is BOOL:
+            some = all_of((*(less(number(0), d) for d in differences), others))
+            return alu(Op.AND, some, chosen.value) if some is not TRUE else chosen.value
+        most = min(d.hi or 0 for d in differences)
+        if dtype.is_float and most > 1 << dtype.significand:
+            return None
+        count = clamped(differences, dtype)
+        product = alu(Op.MUL, chosen.value, count)
+        if dtype.is_float:  # an infinite or NaN value counts only where it is taken at all
+            none = all_of((*(less(number(0), d) for d in differences), others))
+            return product if none is TRUE else alu(Op.WHERE, none, product, constant(0, dtype))
+        return product if others is TRUE else alu(Op.WHERE, others, product, constant(0, dtype))
+
+    def _one_hot(self, dtype: DType, r: Value, chosen: Selected) -> Value | None:
+        """Σ over r of [r == e]·f(r): f(e) where e lies in the range."""
+        if dtype is BOOL:
+            return None
+        place = self._equals(chosen.condition, r)
+        if place is None:
+            return None
+        within = all_of((at_least(place, number(0)), less(place, r.src[0])))
+        taken = self._at(chosen.value, r, place, within)
+        return alu(Op.WHERE, within, taken, constant(0, dtype))
+
+    def _equals(self, condition: Value, r: Value) -> Value | None:
+        """e, where the condition says r == e with e free of r."""
+        if condition.op is not Op.NOT or condition.src[0].op is not Op.CMPNE:
+            return None
+        for ramp, other in (condition.src[0].src, condition.src[0].src[::-1]):
+            if ramp.op is not Op.CAST or ramp.src[0].dtype is not INDEX or not ramp.dtype.is_integer or r in self.loops(other):
+                continue
+            x = ramp.src[0]
+            if not (int(ramp.dtype.least) <= (x.lo or 0) and (x.hi or 0) <= int(ramp.dtype.greatest)):
+                continue
+            part, coefficients, terms = split(x)
+            pairs = dict(zip(terms, coefficients, strict=True))
+            c = pairs.pop(r, 0)
+            if abs(c) != 1 or any(r in t.free for t in pairs):
+                continue
+            least, greatest = int(other.dtype.least), int(other.dtype.greatest)
+            value = number(int(other.arg)) if other.is_const else make(Op.INDEX_OF, INDEX, (other,), None, 1, (least, greatest))  # type: ignore[call-overload]
+            return scale(subtract(value, build(part, pairs)), c)
+        return None
+
+    def _at(self, value: Value, r: Value, place: Value, within: Value) -> Value:
+        """`value` with r replaced; what it reads there is read only where the place lies within the range."""
+        mapping: dict[Value, Value] = {r: place}
+        for v in ordered(value):
+            if v in mapping or r not in self.loops(v):
+                continue
+            new = rebuilt(v, tuple(mapping.get(s, s) for s in v.src))
+            if new.op is Op.LOAD:
+                new = gated(new, within)
+            mapping[v] = new
+        return mapping.get(value, value)
+
+
+# ---- reading terms -----------------------------------------------------------------------------------------------------------
+
+
+def terms_of(accumulator: Value, value: Value) -> tuple[Op, list[Value]] | None:
+    """The operation an update combines with, and what it combines its register with; None where the register is used otherwise."""
+    if value is accumulator:
+        return None
+    mentions = {accumulator}
+    for v in ordered(value):
+        if any(s in mentions for s in v.src):
+            mentions.add(v)
+    op, terms, current = value.op, [], value
+    if op not in (Op.ADD, Op.OR, Op.MAX, Op.AND):
+        return None
+    while current is not accumulator:
+        if current.op is not op:
+            return None
+        inside = [s for s in current.src if s in mentions]
+        if len(inside) != 1:
+            return None
+        terms.append(next(s for s in current.src if s not in mentions))
+        current = inside[0]
+    return op, terms
+
+
+def selected(term: Value) -> Selected | None:
+    """A term read as "value where condition, else 0"."""
+    match term.op:
+        case Op.WHERE:
+            condition, x, y = term.src
+            if is_zero(y):
+                return Selected(condition, x)
+            if is_zero(x):
+                return Selected(negated(condition), y)
+        case Op.CAST if term.src[0].dtype is BOOL:
+            return Selected(term.src[0], constant(1, term.dtype))
+        case Op.CAST:
+            inner = selected(term.src[0])
+            if inner is not None:
+                return Selected(inner.condition, make(Op.CAST, term.dtype, (inner.value,)))
+        case Op.MUL if term.dtype.is_integer:
+            for one, other in (term.src, term.src[::-1]):
+                inner = selected(one)
+                if inner is not None:
+                    return Selected(inner.condition, alu(Op.MUL, inner.value, other))
+        case _:
+            if term.dtype is BOOL:
+                return Selected(term, constant(True, BOOL))
+    return None
+
+
+def is_zero(x: Value) -> bool:
+    """The constant 0 (false); of floats the positive one, which adds nothing to any sum but the sign of a zero."""
+    return x.is_const and not x.arg
+
+
+def negated(condition: Value) -> Value:
+    """Where the condition fails."""
+    if condition.op is Op.LESS and condition.src[0].dtype is INDEX:
+        return at_least(condition.src[0], number(int(condition.arg)))  # type: ignore[call-overload]
+    return condition.src[0] if condition.op is Op.NOT else alu(Op.NOT, condition)
+
+
+def interval(condition: Value, r: Value) -> tuple[list[Value], Value] | None:
+    """(differences, others): the condition leaves r min(differences) values, if that is positive, wherever `others` holds."""
+    ups: list[Value] = [r.src[0]]
+    lows: list[Value] = [number(0)]
+    others: list[Value] = []
+    for c in conjuncts(condition):
+        if r not in c.free:
+            others.append(c)
+            continue
+        _, coefficients, terms = split(c.src[0])
+        pairs = dict(zip(terms, coefficients, strict=True))
+        m = pairs.pop(r, 0)
+        if not m or any(r in t.free for t in pairs):
+            return None
+        room = subtract(number(int(c.arg)), build(0, pairs))  # type: ignore[call-overload]  # m·r < room
+        if m > 0:
+            ups.append(floordiv(add(room, number(m - 1)), m))
+        else:
+            lows.append(add(floordiv(negate(room), -m), number(1)))
+    if len(ups) * len(lows) > MAX_BOUNDS:
+        return None
+    return [subtract(u, low) for u in ups for low in lows], all_of(others)
+
+
+# ---- building closed forms ---------------------------------------------------------------------------------------------------
+
+
+def clamped(differences: list[Value], dtype: DType) -> Value:
+    """The least of these index values as data, 0 where one of them is not positive."""
+    *some, last = differences
+    result = converted(last, dtype)
+    for k in range(len(some) - 1, -1, -1):
+        least_here = all_of(at_least(other, some[k]) for n, other in enumerate(differences) if n != k)
+        result = chosen(least_here, converted(some[k], dtype), result)
+    for d in differences:
+        result = chosen(less(d, number(1)), constant(0, dtype), result)
+    return result
+
+
+def chosen(condition: Value, x: Value, y: Value) -> Value:
+    """x where the condition holds, else y."""
+    if condition.is_const:
+        return x if condition.arg else y
+    return alu(Op.WHERE, condition, x, y)
+
+
+def converted(x: Value, dtype: DType) -> Value:
+    """An index value as data."""
+    if x.is_const:
+        exact = int(x.arg)  # type: ignore[call-overload]
+        return constant(dtype.round(exact) if dtype.is_float else dtype.wrap(exact), dtype)
+    return make(Op.CAST, dtype, (x,))
+
+
+def repeated(op: Op, dtype: DType, times: Value, term: Value) -> Value | None:
+    """A term that does not depend on the loop, taken `times` times."""
+    if op is not Op.ADD:
+        if (times.lo or 0) >= 1:
+            return term
+        return None
+    if dtype.is_float and (times.hi or 0) > 1 << dtype.significand:
+        return None
+    if times.is_const and times.arg == 1:
+        return term
+    product = alu(Op.MUL, term, converted(times, dtype))
+    if dtype.is_float and (times.lo or 0) < 1:
+        return alu(Op.WHERE, less(times, number(1)), constant(0, dtype), product)
+    return product
+
+
+def folded(op: Op, terms: list[Value]) -> Value:
+    """All terms combined."""
+    result = terms[0]
+    for term in terms[1:]:
+        result = alu(op, term, result)
+    return result
+
+
+def gated(load: Value, condition: Value) -> Value:
+    """A load that happens only where this condition holds too."""
+    addresses, has_gate = load.arg  # type: ignore[misc]  # the arg of a LOAD
+    at = 1 + addresses
+    if has_gate:
+        gate = all_of((load.src[at], condition)) if load.src[at].op in (*_CONDITIONS, Op.CONST) else alu(Op.AND, load.src[at], condition)
+        src = (*load.src[:at], gate, *load.src[at + 1 :])
+    else:
+        src = (*load.src[:at], condition, constant(0, load.dtype, load.lanes), *load.src[at:])
+    return make(Op.LOAD, load.dtype, src, (addresses, True), load.lanes)
