@@ -64,7 +64,7 @@ def compared(old: Run, new: Run) -> str:
     if scale != 1:
         lines.append(f"the machine took {scale:.2f} times as long for the yardstick; the earlier times are scaled by that")
     total = change("all", *_totals(pairs, None, scale))
-    stages = [stage for stage in dict.fromkeys((*old.stages, *new.stages))]
+    stages = list(dict.fromkeys((*old.stages, *new.stages)))
     rows = [change(stage, *_totals(pairs, stage, scale)) for stage in stages if stage in old.stages and stage in new.stages]
     told = [row for row in rows if row.is_told]
     lines += [str(total) + ("" if total.is_told else "  within the noise"), ""]

@@ -57,9 +57,7 @@ def measure(
     finally:
         gc.unfreeze()
     kernels = tuple(
-        KernelTimes(id, times[0].micro_ops, times[0].source_chars, tuple(t.ms for t in times))
-        for id, times in found.items()
-        if times
+        KernelTimes(id, times[0].micro_ops, times[0].source_chars, tuple(t.ms for t in times)) for id, times in found.items() if times
     )
     return Run(
         corpus=[file.name for file in files],

@@ -121,11 +121,11 @@ def sizes(kernels: Sequence[KernelTimes]) -> list[SizeRow]:
 
 def text(run: Run, found: Summary) -> str:
     """The summary for a terminal."""
+    yardstick = statistics.median(run.yardstick_ms)
     lines = [
-        f"{found['kernels']} kernels of {', '.join(run.corpus)} ({found['refused']} refused), {run.target}, "
-        f"optimize {run.optimize}, {found['micro_ops']} micro-ops",
-        f"CPU milliseconds, the best of {run.repeats}; {run.python}, {run.cores} cores, "
-        f"yardstick {statistics.median(run.yardstick_ms):.2f} ms",
+        f"{found['kernels']} kernels of {', '.join(run.corpus)} ({found['refused']} refused), {found['micro_ops']} micro-ops",
+        f"{run.target}, optimize {run.optimize}; CPU milliseconds, the best of {run.repeats} passes",
+        f"{run.python}, {run.cores} cores, yardstick {yardstick:.2f} ms",
         "",
         f"{'':12}{'total':>10}{'median':>10}{'p90':>10}{'p99':>10}{'slowest':>10}{'share':>9}{'µs/micro-op':>13}",
     ]
@@ -136,8 +136,7 @@ def text(run: Run, found: Summary) -> str:
     lines += [_line(stage, stages, stages["share"], stages["micro_op_us"]) for stage, stages in found["stages"].items()]
     lines += ["", "by micro-ops"]
     lines += [
-        f"  {size['micro_ops']:>14}  {size['kernels']:5} kernels  {size['micro_op_us']:8.1f} µs per micro-op"
-        for size in found["sizes"]
+        f"  {size['micro_ops']:>14}  {size['kernels']:5} kernels  {size['micro_op_us']:8.1f} µs per micro-op" for size in found["sizes"]
     ]
     lines += ["", "slowest"]
     for slow in found["slowest"]:

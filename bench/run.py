@@ -106,9 +106,7 @@ def read_run(file: Path) -> Run:
     try:
         return Run(
             **{name: value[name] for name in _FACTS},
-            kernels=tuple(
-                KernelTimes(row["id"], row["micro_ops"], row["source_chars"], tuple(row["passes"])) for row in value["kernels"]
-            ),
+            kernels=tuple(KernelTimes(row["id"], row["micro_ops"], row["source_chars"], tuple(row["passes"])) for row in value["kernels"]),
             refused=tuple(Refused(**row) for row in value["refused"]),
         )
     except (KeyError, TypeError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from core.index import add, multiply, number, scale
 from core.ir.op import Op
+from core.ir.parts import access, integer, param, shared
 from core.ir.size_text import expression_text
 from core.ir.value import Value
 from core.kernel.leaves import Extent, Leaves, as_value
@@ -41,16 +42,16 @@ def arguments_of(kernel: Kernel, sizes: Mapping[int, Value], listing: Listing) -
     """Buffers by number, each one a node refers to; then the declared variables by name."""
     widest = widest_accesses(listing)
     out = []
-    for param in listing.params:
-        index, access, image, _ = param.arg  # type: ignore[misc]  # the arg of a PARAM
-        size = sizes[index]
+    for value in listing.params:
+        facts = param(value)
+        size = sizes[facts.number]
         members: dict[str, object] = {
-            "kind": "buffer", "index": index, "dtype": param.dtype.name,
-            "size": int(size.arg) if size.op is Op.CONST else expression_text(size),  # type: ignore[call-overload]
-            "access": access, "alignment": widest.get(index, 1) * param.dtype.itemsize,
+            "kind": "buffer", "index": facts.number, "dtype": value.dtype.name,
+            "size": integer(size) if size.op is Op.CONST else expression_text(size),
+            "access": facts.access, "alignment": widest.get(facts.number, 1) * value.dtype.itemsize,
         }  # fmt: skip
-        if image is not None:
-            members["image"] = list(image)
+        if facts.image is not None:
+            members["image"] = list(facts.image)
         out.append(Argument(members))
     for variable in kernel.variables:
         out.append(Argument({"kind": "variable", "name": variable.name, "dtype": "int32", "min": variable.min, "max": variable.max}))
@@ -62,11 +63,17 @@ def widest_accesses(listing: Listing) -> dict[int, int]:
     widest: dict[int, int] = {}
     for v in listing.body:
         if v.op in (Op.LOAD, Op.STORE) and v.src[0].op is Op.PARAM:
-            index, _, image, _ = v.src[0].arg  # type: ignore[misc]
-            addresses, _ = v.arg  # type: ignore[misc]
-            lanes = v.lanes if v.op is Op.LOAD else v.src[1 + addresses].lanes
-            widest[index] = max(widest.get(index, 1), 1 if image is not None else lanes)
+            facts, stored = param(v.src[0]), access(v).stored
+            lanes = v.lanes if stored is None else stored.lanes
+            if facts.image is None:
+                widest[facts.number] = max(widest.get(facts.number, 1), lanes)
     return widest
+
+
+def shared_bytes_of(listing: Listing) -> int:
+    """Local memory of a work-group: each array once."""
+    arrays = {v.src[0] for v in listing.body if v.op in (Op.LOAD, Op.STORE) and v.src[0].op is Op.SHARED}
+    return sum(a.dtype.itemsize * shared(a).elements for a in arrays)
 
 
 def work_items(global_size: tuple[Value, Value, Value] | None, local_size: tuple[Value, Value, Value] | None) -> Value:

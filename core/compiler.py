@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from core.errors import LimitExceeded
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.size_text import expression_text
 from core.ir.value import Value
 from core.kernel.leaves import Leaves
 from core.kernel.places import check_places, touched_sizes
 from core.limits import Limits
-from core.assemble import arguments_of, estimates, kernel_name, work_items
+from core.assemble import arguments_of, estimates, kernel_name, shared_bytes_of, work_items
 from core.linear.listing import Listing
 from core.linear.order import linearize
 from core.linear.prove import prove
@@ -26,7 +27,7 @@ from core.linear.verify import verify
 from core.lower.lower import Lowered, lower
 from core.lower.memory import params_of
 from core.passes.loops import collapse
-from core.passes.narrow import narrow
+from core.passes.narrow import machine_condition, narrow
 from core.passes.simplify import simplify
 from core.program import Program
 from core.request import Request, program_key
@@ -85,7 +86,7 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
         global_size=_sizes(lowered.global_size),
         local_size=_sizes(lowered.local_size),
         arguments=arguments_of(kernel, sizes, listing),
-        shared_bytes=sum(v.dtype.itemsize * int(v.arg[1]) for v in listing.body if v.op is Op.SHARED),  # type: ignore[index]
+        shared_bytes=shared_bytes_of(listing),
         applied=[o.to_json() for o in nest.applied],
         flops=size_json(flops),
         memory_bytes=size_json(moved),
@@ -110,29 +111,15 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, limits: Limits, wat
     watch("legalize", root)
     root, narrower = narrow(root, index64=target.index64)
     watch("narrow", root)
-    guard = None
-    if lowered.guard.op is not Op.CONST:
-        guard = narrow_condition(lowered.guard, index64=target.index64)
+    guard = None if lowered.guard.op is Op.CONST else machine_condition(lowered.guard, index64=target.index64)
     body = linearize(root, guard)
     provenance = followed(lowered.provenance, (simpler, closed, again, legal, narrower)) if request.annotate else {}
     params = params_of(nest, device.alignment)
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)
-    local = lowered.local_size
-    fixed = None if local is None or any(s.op is not Op.CONST for s in local) else tuple(int(s.arg) for s in local)  # type: ignore[call-overload]
-    listing = Listing(kernel_name(nest), tuple(params.values()), variables, body, fixed, provenance)  # type: ignore[arg-type]
+    listing = Listing(kernel_name(nest), tuple(params.values()), variables, body, _fixed(lowered.local_size), provenance)
     watch("order", listing)
     verify(listing)
     return listing
-
-
-def narrow_condition(condition: Value, *, index64: bool) -> Value:
-    """A launch guard as a machine condition."""
-    from core.ir.value import make, sink
-    from core.dtypes import BOOL
-
-    carrier = make(Op.AND, BOOL, (condition, condition))
-    root, _ = narrow(sink((carrier,)), index64=index64)
-    return root.src[0].src[0]
 
 
 def followed(provenance: Mapping[Value, tuple[int, ...]], steps: Iterable[Mapping[Value, Value]]) -> dict[Value, tuple[int, ...]]:
@@ -149,7 +136,15 @@ def followed(provenance: Mapping[Value, tuple[int, ...]], steps: Iterable[Mappin
 
 def size_json(size: Value) -> int | str:
     """A size as the wire has it: an integer, or an expression of the declared variables."""
-    return int(size.arg) if size.op is Op.CONST else expression_text(size)  # type: ignore[call-overload]
+    return integer(size) if size.op is Op.CONST else expression_text(size)
+
+
+def _fixed(sizes: tuple[Value, Value, Value] | None) -> tuple[int, int, int] | None:
+    """A work-group size all of whose extents are integers."""
+    if sizes is None or any(s.op is not Op.CONST for s in sizes):
+        return None
+    x, y, z = sizes
+    return integer(x), integer(y), integer(z)
 
 
 def _sizes(sizes: tuple[Value, Value, Value] | None) -> list[int | str] | None:

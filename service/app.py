@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,18 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from core import COMPILER, CompilerBug, LatheError
-from service.api import ROUTERS
+from core import COMPILER, LatheError
+from service.api import ROUTERS, WITH_DEVICES
 from service.api.bodies import ProblemDocument
-from service.errors import PROBLEM_JSON, HttpRefused, from_status
+from service.api.validate import VALIDATION
+from service.device import attached
+from service.device.device import Device
+from service.device.opencl import Conditions
+from service.device.validation import Validation
+from service.errors import PROBLEM_JSON, Defect, HttpRefused, from_status
 from service.flight.local import Flights
 from service.flow import Flow
-from service.front import CALL, DEFECT, Call, Front
+from service.front import CALL, Call, Front
 from service.library import Library, Lifetimes
 from service.logs import AccessLog, logger
 from service.metrics import BREAKER_STATES, Metrics
@@ -81,17 +87,30 @@ def sizes_of(settings: Settings) -> Sizes:
     )
 
 
+def conditions_of(settings: Settings) -> Conditions:
+    """What the settings let a run on a device take."""
+    return Conditions(settings.run_seconds, settings.run_queue, settings.run_memory_bytes, settings.device_cache)
+
+
 def build(settings: Settings, metrics: Metrics | None = None) -> tuple[Front, Services]:
     """The service as the settings describe it."""
     metrics = metrics or Metrics()
     compiler = CoreCompiler(Pool(run, sizes_of(settings), metrics), settings.limits)
-    return build_app(settings, store_of(settings, metrics), compiler, metrics)
+    attach = None if settings.devices == "none" else partial(attached, conditions_of(settings))
+    return build_app(settings, store_of(settings, metrics), compiler, metrics, attach)
 
 
 def build_app(
-    settings: Settings, store: Store, compiler: CompilerService, metrics: Metrics | None = None
+    settings: Settings,
+    store: Store,
+    compiler: CompilerService,
+    metrics: Metrics | None = None,
+    attach: Callable[[], list[Device]] | None = None,
 ) -> tuple[Front, Services]:
-    """The service with these parts: the application to serve, and the parts as handlers see them."""
+    """The service with these parts: the application to serve, and the parts as handlers see them.
+
+    attach: finds the devices there are, when the service starts; None: it has none.
+    """
     metrics = metrics or Metrics()
     metrics.build_info.labels(own_version(), COMPILER).set(1)
     metrics.breaker_state.set(0)
@@ -102,6 +121,8 @@ def build_app(
         library, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics
     )
     services = Services(settings, metrics, library, compiler, flow, AccessLog(settings.access_log))
+    if attach is not None:
+        services.extras[VALIDATION] = Validation(attach, library, metrics, settings.validate_points)
 
     app = FastAPI(
         title="Lathe",
@@ -132,6 +153,11 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
             raise RuntimeError(f"the store can't be used: {services.library.degraded}")
         log.warning("starting without the store", store=without_password(settings.store), why=services.library.degraded)
     await services.compiler.start()
+    validation = services.extras.get(VALIDATION)
+    if isinstance(validation, Validation) and await validation.start():
+        services.flow.validator = validation
+        for router in WITH_DEVICES:
+            app.include_router(router)
     services.phase.started = True
     care = asyncio.create_task(_look_after(services))
     log.info("started", store=without_password(settings.store), workers=settings.workers, compiler=COMPILER)
@@ -146,6 +172,8 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
                 await services.flow.flights.settle()
         care.cancel()
         await services.compiler.close()
+        if isinstance(validation, Validation):
+            await validation.close()
         await services.library.close()
         log.info("ended")
 
@@ -183,7 +211,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _defect(request: Request, error: Exception) -> Response:
-    return _told(request, CompilerBug("http", DEFECT))  # the front logs the exception, which goes on to it
+    return _told(request, Defect())  # the front logs the exception, which goes on to it
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

@@ -129,6 +129,13 @@ class HttpRefused(LatheError):
         self.headers = dict(headers or {})
 
 
+class Defect(CompilerBug):
+    """internal: an exception nobody foresaw. Its trace is in the log already; the client learns no more than that."""
+
+    def __init__(self) -> None:
+        super().__init__("http", "the service has met a defect of its own")
+
+
 class Quarantined(CompilerBug):
     """internal: the stored program gave wrong results on a device; it is served no more."""
 

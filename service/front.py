@@ -22,7 +22,7 @@ from service.answer import Answer, Headers
 from service.api.bodies import BODY, JSON, received, takes_kind
 from service.api.compile import compiled
 from service.api.programs import held, served
-from service.errors import PROBLEM_JSON, Problem, Quarantined, problem
+from service.errors import PROBLEM_JSON, Defect, Problem, Quarantined, problem
 from service.flow import Done
 from service.logs import logger, request_id, trace_id
 from service.services import Services
@@ -36,7 +36,6 @@ Send = Callable[[Message], Awaitable[None]]
 log = logger("http")
 
 CALL = "lathe.call"  # where the framework's handlers find the Call, in the scope
-DEFECT = "the service has met a defect of its own"
 PROGRAM = "/program/"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
 PLAIN_JSON = frozenset((b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"))
@@ -95,7 +94,7 @@ class Call:
     def refused(self, error: LatheError) -> Problem:
         """The problem document of an error, which is noted for the log; a defect of ours has a line there of its own."""
         self.result = error.category
-        if isinstance(error, CompilerBug) and not isinstance(error, Quarantined):
+        if isinstance(error, CompilerBug) and not isinstance(error, (Quarantined, Defect)):
             log.error("a defect", error=str(error), facts=error.facts(), request_id=self.request_id)
         return problem(error, instance=self.path, request_id=self.request_id)
 
@@ -165,7 +164,7 @@ class Front:
             if call.status and not call.ended:
                 raise  # half an answer is out: the connection must break, so that nobody takes it for a whole one
             if not call.status:
-                await call.fail(CompilerBug("http", DEFECT))
+                await call.fail(Defect())
         finally:
             self._account(call, route or _route(scope))
 

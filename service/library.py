@@ -130,9 +130,11 @@ class Library:
         return answer
 
     async def request(self, key: Key) -> bytes | None:
-        """The canonical request (JSON) the program was compiled from, or None."""
+        """The canonical request (JSON) the program was compiled from, or None. Raises StoreDown where the store can't say."""
         name = Name(Kind.REQUEST, key)
         record = (await self._many((name,)))[0]
+        if record is None and self.degraded is not None:
+            raise StoreDown(self.degraded)
         return None if record is None else record.content
 
     async def keep_refusal(self, key: Key, refusal: RequestError) -> None:

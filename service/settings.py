@@ -84,6 +84,13 @@ class Settings(BaseSettings):
     )
     shun_most_s: Seconds = Field(3600.0, description="how long it is refused at most")
 
+    devices: Literal["auto", "none"] = Field("auto", description="attached devices to validate on: all that are found, or none")
+    device_cache: str = Field("", description="folder for what drivers compile; empty: one in the folder for temporary files")
+    run_seconds: Seconds = Field(60.0, description="longest time one validation may run")
+    run_queue: PositiveInt = Field(16, description="most validations that may wait for one device")
+    run_memory_bytes: int = Field(16384 * MIB, ge=1024 * MIB, description="address space a device's process may have")
+    validate_points: PositiveInt = Field(1 << 28, description="most points of nodes a reference evaluation may go through")
+
     body_bytes: PositiveInt = Field(16 * MIB, description="largest body as it is sent")
     inflated_bytes: PositiveInt = Field(64 * MIB, description="largest body after its content coding is undone")
     body_seconds: Seconds = Field(30.0, description="longest time a client may take to send a body")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from core.ir.op import Op
+from core.ir.parts import coefficients, integer
 from core.ir.value import Value
 
 
@@ -18,11 +19,11 @@ def residue(x: Value) -> tuple[int, int]:
 def _residue(x: Value) -> tuple[int, int]:
     match x.op:
         case Op.CONST:
-            return 0, int(x.arg)  # type: ignore[call-overload]
+            return 0, integer(x)
         case Op.SUM:
-            constant_part, coefficients = x.arg  # type: ignore[misc]
-            g, r = 0, int(constant_part)
-            for c, t in zip(coefficients, x.src, strict=True):
+            r, factors = coefficients(x)
+            g = 0
+            for c, t in zip(factors, x.src, strict=True):
                 tg, tr = residue(t)
                 g, r = gcd(g, c * tg), r + c * tr
             return _normal(g, r)
@@ -33,11 +34,11 @@ def _residue(x: Value) -> tuple[int, int]:
                 g, r = gcd(gcd(g * tg, g * tr), tg * r), r * tr
             return _normal(g, r)
         case Op.DIV if x.src[1].op is Op.CONST:
-            c = int(x.src[1].arg)  # type: ignore[call-overload]
+            c = integer(x.src[1])
             g, r = residue(x.src[0])
             return _normal(g // c, r // c) if g % c == 0 and r % c == 0 else (1, 0)
         case Op.MOD if x.src[1].op is Op.CONST:
-            c = int(x.src[1].arg)  # type: ignore[call-overload]
+            c = integer(x.src[1])
             g, r = residue(x.src[0])
             return _normal(gcd(g, c), r)
         case _:

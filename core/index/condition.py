@@ -13,6 +13,7 @@ from core.dtypes import BOOL
 from core.index.bounds import lower, upper
 from core.index.linear import build, negate, split, subtract
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, constant, make
 
 TRUE = constant(True, BOOL)
@@ -105,7 +106,7 @@ def all_of(conditions: Iterable[Value]) -> Value:
             if c is FALSE:
                 return FALSE
             if c.op is Op.LESS:
-                x, t = c.src[0], int(c.arg)  # type: ignore[call-overload]
+                x, t = c.src[0], integer(c)
                 tightest[x] = min(t, tightest.get(x, t))
             else:
                 others[c] = None
@@ -149,9 +150,9 @@ def _drop_implied(kept: list[Value]) -> list[Value] | None:
         if given.impossible:
             return None
         low, high = given.bounds(c.src[0])
-        if high < int(c.arg):  # type: ignore[call-overload]
+        if high < integer(c):
             kept = others
-        elif low >= int(c.arg):  # type: ignore[call-overload]
+        elif low >= integer(c):
             return None
     return kept
 

@@ -14,6 +14,7 @@ from core.index.given import Given
 from core.index.linear import build, multiply, number, scale, split, subtract, total
 from core.index.strides import Linear, Stride, linear, reaches_below, spans, times
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value
 
 Injective = Callable[[Value], bool]
@@ -67,7 +68,7 @@ def _cuts(part: Linear) -> list[Value] | None:
         return list(found)
     if len(found) > MOST_CUTS or any(c.op is not Op.CONST for c in found):
         return None
-    cuts = sorted(int(c.arg) for c in found)  # type: ignore[call-overload]
+    cuts = sorted(integer(c) for c in found)
     return None if any(b % a for a, b in pairwise(cuts)) else [number(c) for c in cuts]
 
 
@@ -100,7 +101,7 @@ def _digits(position: Value, cuts: list[Value]) -> list[Value]:
     """The digits of a position, lowest first."""
     if len(cuts) == 1:
         return [mod(position, cuts[0]), floordiv(position, cuts[0])]
-    weights = [1, *(int(c.arg) for c in cuts)]  # type: ignore[call-overload]
+    weights = [1, *(integer(c) for c in cuts)]
     low = [mod(floordiv(position, a), b // a) for a, b in pairwise(weights)]
     return [*low, floordiv(position, weights[-1])]
 

@@ -13,6 +13,7 @@ from core.dtypes import INDEX
 from core.index.bounds import lower
 from core.index.linear import add, build, number, scale, split, subtract
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, make
 
 Rule = Callable[[Value, int], Value | None]
@@ -23,7 +24,7 @@ def floordiv(x: Value, d: Value | int) -> Value:
     if not isinstance(d, int):
         if d.op is not Op.CONST:
             return _symbolic_div(x, d)
-        d = int(d.arg)  # type: ignore[call-overload]
+        d = integer(d)
     if d <= 0:
         raise ValueError(f"division by {d}: divisors are positive")
     for rule in DIV_RULES:
@@ -38,7 +39,7 @@ def mod(x: Value, d: Value | int) -> Value:
     if not isinstance(d, int):
         if d.op is not Op.CONST:
             return _symbolic_mod(x, d)
-        d = int(d.arg)  # type: ignore[call-overload]
+        d = integer(d)
     if d <= 0:
         raise ValueError(f"remainder by {d}: divisors are positive")
     for rule in MOD_RULES:
@@ -65,14 +66,14 @@ def d4_one_quotient(x: Value, c: int) -> Value | None:
 def d2_nested(x: Value, c: int) -> Value | None:
     """(y div a) div c = y div ac."""
     if x.op is Op.DIV and x.src[1].op is Op.CONST:
-        return floordiv(x.src[0], int(x.src[1].arg) * c)  # type: ignore[call-overload]
+        return floordiv(x.src[0], integer(x.src[1]) * c)
     return None
 
 
 def d6_of_remainder(x: Value, c: int) -> Value | None:
     """(y mod cd) div c = (y div c) mod d."""
-    if x.op is Op.MOD and x.src[1].op is Op.CONST and int(x.src[1].arg) % c == 0:  # type: ignore[call-overload]
-        return mod(floordiv(x.src[0], c), int(x.src[1].arg) // c)  # type: ignore[call-overload]
+    if x.op is Op.MOD and x.src[1].op is Op.CONST and integer(x.src[1]) % c == 0:
+        return mod(floordiv(x.src[0], c), integer(x.src[1]) // c)
     return None
 
 
@@ -121,7 +122,7 @@ def m3_one_quotient(x: Value, c: int) -> Value | None:
 
 def m4_nested(x: Value, c: int) -> Value | None:
     """(y mod cd) mod c = y mod c."""
-    if x.op is Op.MOD and x.src[1].op is Op.CONST and int(x.src[1].arg) % c == 0:  # type: ignore[call-overload]
+    if x.op is Op.MOD and x.src[1].op is Op.CONST and integer(x.src[1]) % c == 0:
         return mod(x.src[0], c)
     return None
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from core.index.linear import split
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value
 
 Array = NDArray[Any]  # int64, bool, or object of exact integers: known at run time only
@@ -167,7 +168,7 @@ class Points:
         at = [self._bounds[s] for s in v.src]
         match v.op:
             case Op.CONST:
-                number = int(v.arg)  # type: ignore[call-overload]
+                number = integer(v)
                 return number, number, abs(number)
             case Op.SUM:
                 part, coefficients, _ = split(v)
@@ -191,7 +192,7 @@ class Points:
             case Op.MOD:
                 return 0, max(at[1][1] - 1, 0), max(abs(at[0][0]), abs(at[0][1]), at[1][1])
             case Op.LESS:
-                return 0, 1, max(abs(at[0][0]), abs(at[0][1]), abs(int(v.arg)))  # type: ignore[call-overload]
+                return 0, 1, max(abs(at[0][0]), abs(at[0][1]), abs(integer(v)))
             case _:
                 return 0, 1, 1
 

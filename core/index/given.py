@@ -12,6 +12,7 @@ from core.dtypes import INDEX
 from core.index.linear import build, number, split
 from core.index.substitute import Rebuild
 from core.ir.op import Op
+from core.ir.parts import content, integer
 from core.ir.value import Value, make
 
 ROUNDS = 3  # of carrying bounds from sums to their terms and back; more has not changed a kernel seen so far
@@ -27,8 +28,8 @@ class Given:
         self._sums: list[tuple[Value, int]] = []
         for c in self.conditions:
             if c.op is Op.LESS:
-                self._sums.append((c.src[0], int(c.arg) - 1))  # type: ignore[call-overload]
-            elif c.op is Op.CONST and not c.arg:
+                self._sums.append((c.src[0], integer(c) - 1))
+            elif c.op is Op.CONST and not content(c):
                 self.impossible = True
         for _ in range(ROUNDS):
             if not any([self._carry(x, most) for x, most in self._sums]):
@@ -113,7 +114,7 @@ class Given:
                 rest_part, rest_coefficients, rest_terms = split(kept)
                 out = dict(zip(rest_terms, rest_coefficients, strict=True))
                 if atom.op is Op.CONST:
-                    return build(rest_part + k * int(atom.arg), out)  # type: ignore[call-overload]
+                    return build(rest_part + k * integer(atom), out)
                 out[atom] = out.get(atom, 0) + k
                 return build(rest_part, out)
         return None
@@ -126,7 +127,7 @@ class Given:
         """Least and greatest value of x where the conditions hold, as far as this sees."""
         y = self.narrow(x)
         low, high = self._interval(x)
-        return max(low, y.lo), min(high, y.hi)  # type: ignore[type-var]
+        return max(low, y.lo), min(high, y.hi)  # type: ignore[type-var,return-value]
 
     def simplify(self, x: Value) -> Value:
         """x as simple as the conditions make it."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from core.dtypes import INDEX
 from core.errors import LimitExceeded
 from core.ir.op import Op
+from core.ir.parts import coefficients, integer
 from core.ir.value import Value, constant, make
 
 MAX_TERMS = 4_096  # of one distributed product: a polynomial a client can write in a few characters must not take the machine
@@ -28,10 +29,9 @@ def split(x: Value) -> tuple[int, tuple[int, ...], tuple[Value, ...]]:
     """A value as constant, coefficients, terms."""
     op = x.op
     if op is Op.SUM:
-        constant_part, coefficients = x.arg  # type: ignore[misc]  # a SUM's arg is this pair
-        return constant_part, coefficients, x.src
+        return *coefficients(x), x.src
     if op is Op.CONST:
-        return int(x.arg), (), ()  # type: ignore[call-overload]  # an index CONST's arg is an int
+        return integer(x), (), ()
     return 0, (1,), (x,)
 
 
@@ -80,7 +80,7 @@ def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
         for m, k in sorted(pairs.items(), key=_term_order):
             if m.op is not Op.MOD or not k or m.src[1].op is not Op.CONST:
                 continue
-            x, c = m.src[0], int(m.src[1].arg)  # type: ignore[call-overload]
+            x, c = m.src[0], integer(m.src[1])
             quotient = floordiv(x, c)
             constant_part, coefficients, terms = split(quotient)
             if terms and all(pairs.get(t, 0) == k * c * a for t, a in zip(terms, coefficients, strict=True)):
@@ -96,7 +96,7 @@ def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
             for upper, upper_k in pairs.items():
                 if upper.op is Op.MOD and upper_k == k * c and upper.src[1].op is Op.CONST and upper.src[0] is quotient:
                     del pairs[m], pairs[upper]
-                    whole = mod(x, c * int(upper.src[1].arg))  # type: ignore[call-overload]
+                    whole = mod(x, c * integer(upper.src[1]))
                     whole_constant, whole_coefficients, whole_terms = split(whole)
                     extra += k * whole_constant
                     for t, a in zip(whole_terms, whole_coefficients, strict=True):
@@ -147,9 +147,9 @@ def subtract(x: Value, y: Value) -> Value:
 def multiply(x: Value, y: Value) -> Value:
     """x · y, distributed: (a + b)·c is a·c + b·c. Raises LimitExceeded beyond MAX_TERMS terms."""
     if x.op is Op.CONST:
-        return scale(y, int(x.arg))  # type: ignore[call-overload]
+        return scale(y, integer(x))
     if y.op is Op.CONST:
-        return scale(x, int(y.arg))  # type: ignore[call-overload]
+        return scale(x, integer(y))
     x0, xc, xt = split(x)
     y0, yc, yt = split(y)
     if (len(xt) + 1) * (len(yt) + 1) > MAX_TERMS:

@@ -13,6 +13,7 @@ from core.index.decide import symbolic
 from core.index.given import Given
 from core.index.linear import add, build, multiply, negate, number, split, subtract
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value
 
 _MOST_REACHES = 4  # upper bounds of one reach that are kept, where several are known and none is the least
@@ -75,7 +76,7 @@ def greatest_values(axis: Value, given: Given) -> Iterable[Value]:
             _, coefficients, terms = split(c.src[0])
             pairs = dict(zip(terms, coefficients, strict=True))
             if pairs.pop(axis, 0) == 1 and pairs and all(_of_variables(t) for t in pairs):
-                yield subtract(number(int(c.arg) - 1), build(0, pairs))  # type: ignore[call-overload]  # the arg of LESS is an int
+                yield subtract(number(integer(c) - 1), build(0, pairs))
 
 
 def _of_variables(x: Value) -> bool:

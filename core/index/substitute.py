@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from core.index.linear import multiply, split, total, scale, number
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, make
 
 
@@ -66,7 +67,7 @@ def rebuilt(x: Value, src: tuple[Value, ...]) -> Value:
         case Op.LESS:
             from core.index.condition import less
 
-            return less(src[0], number(int(x.arg)))  # type: ignore[call-overload]
+            return less(src[0], number(integer(x)))
         case Op.ALL:
             from core.index.condition import all_of
 

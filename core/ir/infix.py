@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.ir.op import Op
+from core.ir.parts import coefficients, integer
 from core.ir.value import Value, make
 
 
@@ -21,8 +22,8 @@ def _text(x: Value, names: Mapping[Value, str], binds: int) -> str:
         case Op.CONST:
             return str(x.arg)
         case Op.SUM:
-            part, coefficients = x.arg  # type: ignore[misc]
-            terms = sorted(zip(coefficients, x.src, strict=True), key=lambda p: (p[0] < 0, -abs(p[0])))
+            part, factors = coefficients(x)
+            terms = sorted(zip(factors, x.src, strict=True), key=lambda p: (p[0] < 0, -abs(p[0])))
             text = " + ".join(f"{_text(t, names, 2)}*{c}" if abs(c) != 1 else f"{'-' if c < 0 else ''}{_text(t, names, 2)}" for c, t in terms)
             text = (text + (f" + {part}" if part else "")).replace("+ -", "- ")
             return f"({text})" if binds else text
@@ -45,8 +46,8 @@ def _text(x: Value, names: Mapping[Value, str], binds: int) -> str:
 
 
 def _comparison(x: Value, names: Mapping[Value, str]) -> str:
-    inner, limit = x.src[0], int(x.arg)  # type: ignore[call-overload]
-    if inner.op is Op.SUM and all(c < 0 for c in inner.arg[1]):  # type: ignore[index]
-        turned = make(Op.SUM, inner.dtype, inner.src, (0, tuple(-c for c in inner.arg[1])))  # type: ignore[index]
+    inner, limit = x.src[0], integer(x)
+    if inner.op is Op.SUM and all(c < 0 for c in coefficients(inner)[1]):
+        turned = make(Op.SUM, inner.dtype, inner.src, (0, tuple(-c for c in coefficients(inner)[1])))
         return f"{_text(turned, names, 0)} >= {1 - limit}"
     return f"{_text(inner, names, 0)} < {limit}"

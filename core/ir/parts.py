@@ -55,6 +55,21 @@ def param(value: Value) -> Param:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """An array of a work-group."""
+
+    number: int
+    elements: int
+
+
+def shared(value: Value) -> Shared:
+    """What a SHARED says."""
+    assert isinstance(value.arg, tuple)
+    number, elements = value.arg
+    return Shared(number, elements)
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """A LOAD or a STORE. stored: of a STORE. alternative: of a gated LOAD. tokens: what must have happened before; no values."""
 

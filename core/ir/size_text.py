@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.ir.op import Op
+from core.ir.parts import coefficients, integer
 from core.ir.value import Value
 
 
@@ -14,12 +15,12 @@ def expression_text(x: Value) -> str:
 def _text(x: Value, binds: int) -> str:
     match x.op:
         case Op.CONST:
-            return str(x.arg) if not (binds and int(x.arg) < 0) else f"({x.arg})"  # type: ignore[call-overload]
+            return str(x.arg) if not (binds and integer(x) < 0) else f"({x.arg})"
         case Op.VARIABLE:
             return str(x.arg[0])  # type: ignore[index]
         case Op.SUM:
-            constant_part, coefficients = x.arg  # type: ignore[misc]
-            parts = [_term(t, c) for t, c in zip(x.src, coefficients, strict=True)]
+            constant_part, factors = coefficients(x)
+            parts = [_term(t, c) for t, c in zip(x.src, factors, strict=True)]
             parts.sort(key=lambda p: p.startswith("-"))
             if constant_part:
                 parts.append(str(constant_part))

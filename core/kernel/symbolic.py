@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from core.dtypes import INDEX
 from core.index import add, at_least, floordiv, less, mod, multiply, negate, number, subtract
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, make
 from core.kernel.expression import Comparison, Expression, Size
 from core.kernel.node import Variable
 
 Names = Mapping[str, Value]
 
-_APPLY = {"+": add, "-": subtract, "*": multiply, "//": floordiv, "%": mod, "~": negate}
+_APPLY: dict[str, Callable[..., Value]] = {"+": add, "-": subtract, "*": multiply, "//": floordiv, "%": mod, "~": negate}
 
 
 def variable_value(variable: Variable) -> Value:
@@ -40,7 +41,7 @@ def size_value(size: Size, names: Names) -> int | Value:
     if not isinstance(size, Expression):
         return size
     value = value_of(size, names)
-    return int(value.arg) if value.op is Op.CONST else value  # type: ignore[call-overload]
+    return integer(value) if value.op is Op.CONST else value
 
 
 def condition_of(comparison: Comparison, names: Names) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from core.index import add, multiply, number, scale
 from core.ir.op import OPS, Op
+from core.ir.parts import access, coefficients, integer
 from core.ir.value import Value
 from core.linear.listing import Listing
 
@@ -42,8 +43,8 @@ def listing_cost(listing: Listing, work_items: Value) -> tuple[Value, Value]:
 def operations_of(v: Value) -> int:
     """Arithmetic of one value: a lane counts one, a multiply-add two; conversions and moves nothing."""
     if v.op is Op.SUM:
-        part, coefficients = v.arg  # type: ignore[misc]
-        return len(coefficients) - 1 + bool(part) + sum(abs(c) != 1 for c in coefficients)
+        part, factors = coefficients(v)
+        return len(factors) - 1 + bool(part) + sum(abs(c) != 1 for c in factors)
     if v.op is Op.PRODUCT:
         return len(v.src) - 1
     if v.op in (Op.DIV, Op.MOD, Op.LESS):
@@ -57,8 +58,8 @@ def bytes_of(v: Value) -> int:
     """Bytes a load or store moves between the work-item and a buffer."""
     if v.op not in (Op.LOAD, Op.STORE) or v.src[0].op is not Op.PARAM:
         return 0
-    addresses, _ = v.arg  # type: ignore[misc]
-    lanes = v.lanes if v.op is Op.LOAD else v.src[1 + addresses].lanes
+    stored = access(v).stored
+    lanes = v.lanes if stored is None else stored.lanes
     return lanes * v.src[0].dtype.itemsize
 
 
@@ -66,13 +67,13 @@ def exact(x: Value) -> Value:
     """A machine size as an exact value again: a constant or an expression of variables."""
     match x.op:
         case Op.CONST:
-            return number(int(x.arg))  # type: ignore[call-overload]
+            return number(integer(x))
         case Op.CAST:
             return exact(x.src[0])
         case Op.SUM:
-            part, coefficients = x.arg  # type: ignore[misc]
+            part, factors = coefficients(x)
             total = number(part)
-            for c, t in zip(coefficients, x.src, strict=True):
+            for c, t in zip(factors, x.src, strict=True):
                 total = add(total, scale(exact(t), c))
             return total
         case Op.PRODUCT:

@@ -123,6 +123,8 @@ class _Prover:
         if own_bounds(x)[0] >= 0 or lower(x) >= 0:
             return ""
         found = self.decider.nonnegative(x, gate)
+        if found.outcome is Outcome.REFUTED and has_data(x):
+            return "the index holds a value of another node that no condition bounds"
         if found.outcome is Outcome.REFUTED and not has_data(gate):
             running = all_of((gate, self.running))
             if self.decider.nonnegative(x, running).outcome is Outcome.REFUTED:

@@ -33,11 +33,48 @@ def verify(listing: Listing) -> None:
 class _Scope:
     """A region being walked: its opener (None: the whole), what is computed in it, and whether all work-items of a group go the same way."""
 
-    __slots__ = ("opener", "uniform", "values")
+    __slots__ = ("opener", "shared", "uniform", "values")
 
     def __init__(self, opener: Value | None, uniform: bool) -> None:
         self.opener, self.uniform = opener, uniform
         self.values: list[Value] = []
+        self.shared = _Touched()
+
+
+def _always_runs(opener: Value) -> bool:
+    return opener.op is Op.RANGE and opener.src[0].lo is not None and opener.src[0].lo >= 1
+
+
+class _Touched:
+    """Shared arrays accessed in a scope: before its first barrier, and since its last."""
+
+    __slots__ = ("first_loads", "first_stores", "loads", "parted", "stores")
+
+    def __init__(self) -> None:
+        self.parted = False  # there was a barrier
+        self.first_loads: set[Value] = set()
+        self.first_stores: set[Value] = set()
+        self.loads: set[Value] = set()
+        self.stores: set[Value] = set()
+
+    def touch(self, array: Value, store: bool) -> None:
+        (self.stores if store else self.loads).add(array)
+        if not self.parted:
+            (self.first_stores if store else self.first_loads).add(array)
+
+    def barrier(self) -> None:
+        self.parted = True
+        self.loads.clear()
+        self.stores.clear()
+
+    def follow(self, inner: _Touched) -> None:
+        """A scope within this one has ended."""
+        if not self.parted:
+            self.first_loads |= inner.first_loads
+            self.first_stores |= inner.first_stores
+        self.parted = self.parted or inner.parted
+        self.loads |= inner.loads
+        self.stores |= inner.stores
 
 
 class _Walk:
@@ -50,7 +87,6 @@ class _Walk:
         self.register_depth: dict[Value, int] = {}  # of an ACC: how many scopes are around it
         self.assigned: dict[Value, Value] = {}  # ACC → its UPDATE
         self.fresh: dict[Value, int] = {}  # UPDATE → open scopes in which its turn still runs, 0 once its loops are done
-        self.stores_since: list[Value] = []  # shared stores no barrier has followed
         self.needed: set[Value] = set()
         self.params = frozenset(listing.params)
         self.declared = frozenset(name for name, _, _ in listing.variables)
@@ -85,7 +121,7 @@ class _Walk:
         if len(self.scopes) > 1:
             raise IllFormed(self.scopes[-1].opener or body[0], "is never closed")
         for value in body:
-            if value.dtype is not VOID and value.op not in _SPEAK_FOR_THEMSELVES and value not in self.needed:
+            if value.dtype is not VOID and value.op is not Op.RANGE and value not in self.needed:
                 raise IllFormed(value, "is computed for nobody")
 
     def _operands(self, value: Value) -> None:
@@ -100,12 +136,12 @@ class _Walk:
             if s not in self.there:
                 where = "after its scope is closed" if s in self.closed else "before it is computed"
                 raise IllFormed(value, f"uses {s!r} {where}")
-            if s.op is Op.ACC and s in self.assigned and self.fresh.get(self.assigned[s]):
-                raise IllFormed(value, "reads a register that this turn has assigned")
+            if s.op is Op.ACC and s in self.assigned and value.op is not Op.UPDATE:
+                raise IllFormed(value, "reads a register after it was assigned")
             if s.op is Op.UPDATE and self.fresh.get(s):
                 raise IllFormed(value, "reads an update within the turn that made it")
             varies = varies or s in self.varies
-        if varies or (value.op is Op.SPECIAL and value.arg[0] != "group") or value.op is Op.LOAD:  # type: ignore[index]  # (kind, dimension)
+        if varies or value.op is Op.ACC or (value.op is Op.SPECIAL and value.arg[0] != "group"):  # type: ignore[index]  # (kind, dimension)
             self.varies.add(value)
 
     def _from_the_start(self, value: Value) -> None:
@@ -131,19 +167,22 @@ class _Walk:
         outside = []
         for v in scope.values:
             if v.op is Op.UPDATE:  # seen from around its loops it is what the register holds in the end
-                left = self.fresh[v] = self.fresh[v] - 1
+                self.fresh[v] -= 1
                 outside.append(v)
-                if left == 0:
-                    self._settle(v)
             else:
                 self.there.discard(v)
                 self.closed.add(v)
-        self.scopes[-1].values += outside
+        around = self.scopes[-1]
+        around.values += outside
+        if value.src[0].op is Op.RANGE:
+            self._next_turn(value, scope)
+        around.shared.follow(scope.shared)
 
-    def _settle(self, update: Value) -> None:
-        """The register's loops are done: its update may be read wherever the register itself may."""
-        if any(s in self.varies for s in update.src):
-            self.varies.add(update)
+    def _next_turn(self, value: Value, scope: _Scope) -> None:
+        """What a loop's end leaves open meets what its next turn begins with."""
+        shared = scope.shared
+        if shared.first_loads & shared.stores or shared.first_stores & shared.loads:
+            raise IllFormed(value, "the next turn touches shared memory with no barrier behind this one's accesses")
 
     def _register(self, value: Value) -> None:
         for r in value.src[1:]:
@@ -166,21 +205,23 @@ class _Walk:
         self._define(value)
 
     def _barrier(self, value: Value) -> None:
-        if not all(s.uniform for s in self.scopes[-1:]):
+        scope = self.scopes[-1]
+        if not scope.uniform:
             raise IllFormed(value, "a barrier where the work-items of a group may part")
-        if not self.stores_since:
-            raise IllFormed(value, "a barrier and no store to shared memory since the last")
-        self.stores_since.clear()
+        if not any(s.shared.stores or s.shared.loads for s in self.scopes):
+            raise IllFormed(value, "a barrier and no access to shared memory since the last")
+        for s in reversed(self.scopes):
+            s.shared.barrier()
+            if s.opener is not None and not _always_runs(s.opener):
+                break  # what lies around may not meet this barrier at all
         self._define(value)
 
     def _access(self, value: Value) -> None:
         array = value.src[0]
         if array.op is Op.SHARED:
-            if value.op is Op.STORE:
-                self.stores_since.append(value)
-            elif any(store.src[0] is array for store in self.stores_since):
-                raise IllFormed(value, "reads shared memory with no barrier behind the stores to it")
+            for scope in self.scopes:
+                shared = scope.shared
+                if array in (shared.loads if value.op is Op.STORE else shared.stores):
+                    raise IllFormed(value, "touches shared memory with no barrier behind the accesses it may meet")
+            self.scopes[-1].shared.touch(array, value.op is Op.STORE)
         self._define(value)
-
-
-_SPEAK_FOR_THEMSELVES = frozenset((Op.RANGE, Op.UPDATE))

@@ -21,7 +21,7 @@ class Elements:
         number, weight = 0, 1
         for axis in self.axes:
             number += digits[axis] * weight
-            weight *= int(axis.extent)  # type: ignore[call-overload]  # expanded axes have integer extents
+            weight *= axis.size
         return self.values[number]
 
 
@@ -37,5 +37,5 @@ def points(axes: Sequence[Axis]) -> list[dict[Axis, int]]:
     """Every combination of digits, first axis fastest."""
     out: list[dict[Axis, int]] = [{}]
     for axis in axes:
-        out = [{**digits, axis: d} for d in range(int(axis.extent)) for digits in out]  # type: ignore[call-overload]
+        out = [{**digits, axis: d} for d in range(axis.size) for digits in out]
     return out

@@ -75,7 +75,7 @@ class Slots:
         """The number of a lane in row-major order of the lane axes."""
         result: Value = number(0)
         for axis in self.lanes:
-            result = add(scale(result, int(axis.extent)), at[axis.var])  # type: ignore[call-overload]  # lanes have integer extents
+            result = add(scale(result, axis.size), at[axis.var])
         return result
 
     def _width(self, dtype: DType, addresses: list[Value]) -> int:
@@ -97,5 +97,5 @@ def _element(axes: tuple[Axis, ...], digits: dict[Axis, int]) -> int:
     element, weight = 0, 1
     for axis in axes:
         element += digits[axis] * weight
-        weight *= int(axis.extent)  # type: ignore[call-overload]  # expanded axes have integer extents
+        weight *= axis.size
     return element

@@ -17,6 +17,7 @@ from core.index.bounds import is_multiple, residue
 from core.index.given import Given
 from core.index.substitute import Substitution
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, alu, constant, make
 from core.kernel.node import Const, ImageShape, Load, Store, value_dtype
 from core.lower.elements import Elements, joined, points
@@ -44,33 +45,40 @@ class Memory:
         self.alignment = device.alignment
         self.widths = () if not device.supports_float4 else (16, 8, 4, 2) if device.device_class == "cpu" else (4, 2)
         self.params = params_of(nest, device.alignment)
+        self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
         self.loaded: dict[int, dict[Value, None]] = {}
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
-    def read(self, site: Site, node: Load | Const, operands: list[Elements], substitution: Substitution) -> Elements:
-        """The values a load or a constant gives at a site."""
+    def read(
+        self, site: Site, node: Load | Const, operands: list[Elements], substitution: Substitution, alone: tuple[Value, ...] = ()
+    ) -> Elements:
+        """The values a load or a constant gives at a site.
+
+        alone: the region of the lane that stores. A load of what it stores to stands in it: other lanes may come later than the store.
+        """
         axes, accesses = self._accesses(site, node.src, operands, substitution)
         if isinstance(node, Const):
             return Elements(axes, tuple(_constant(node, access) for access in accesses))
         if node.image is not None:
             return Elements(axes, tuple(self._texel_element(node, node.image, access) for access in accesses))
+        tokens = alone if node.buffer in self.written else ()
         group = self._group(node.dtype, axes, accesses)
         if group is None:
-            return Elements(axes, tuple(self._load(node, access) for access in accesses))
+            return Elements(axes, tuple(self._load(node, access, tokens) for access in accesses))
         loaded: list[Value | None] = [None] * len(accesses)
         for chunk in chunks(axes, group):
             first = accesses[chunk[0]]
-            vector = self._load(node, first, group.width)
+            vector = self._load(node, first, tokens, group.width)
             for lane, number_ in enumerate(chunk):
                 loaded[number_] = make(Op.EXTRACT, node.dtype, (vector,), lane) if not first.never else vector
         return Elements(axes, tuple(v for v in loaded if v is not None))
 
-    def _load(self, node: Load, access: Access, lanes: int = 1) -> Value:
+    def _load(self, node: Load, access: Access, tokens: tuple[Value, ...], lanes: int = 1) -> Value:
         if access.never:
             return constant(0, node.dtype)
         gate = () if access.valid is TRUE else (access.valid, constant(0, node.dtype, lanes))
-        src = (self.params[node.buffer], access.index, *gate)
+        src = (self.params[node.buffer], access.index, *gate, *tokens)
         return self._remember(node, make(Op.LOAD, node.dtype, src, (1, bool(gate)), lanes))
 
     def _remember(self, node: Load, load: Value) -> Value:
@@ -153,7 +161,7 @@ class Memory:
                 continue
             for axis in axes:
                 group = Group(axis, width)
-                if int(axis.extent) % width == 0 and all(_consecutive(accesses, c) for c in chunks(axes, group)):  # type: ignore[call-overload]
+                if axis.size % width == 0 and all(_consecutive(accesses, c) for c in chunks(axes, group)):
                     return group
         return None
 
@@ -180,11 +188,11 @@ def chunks(axes: tuple[Axis, ...], group: Group) -> list[list[int]]:
     for axis in axes:
         if axis is group.axis:
             break
-        stride *= int(axis.extent)  # type: ignore[call-overload]
-    extent = int(group.axis.extent)  # type: ignore[call-overload]
+        stride *= axis.size
+    extent = group.axis.size
     total = 1
     for axis in axes:
-        total *= int(axis.extent)  # type: ignore[call-overload]
+        total *= axis.size
     starts = [n for n in range(total) if n // stride % extent % group.width == 0]
     return [[start + lane * stride for lane in range(group.width)] for start in starts]
 
@@ -197,7 +205,7 @@ def texel(index: Value, image: ImageShape) -> tuple[Value, Value]:
 def index_of(value: Value) -> Value:
     """An integer or bool value as an index."""
     if value.op is Op.CONST:
-        return number(int(value.arg))  # type: ignore[call-overload]
+        return number(integer(value))
     least, greatest = int(value.dtype.least), int(value.dtype.greatest)
     return make(Op.INDEX_OF, INDEX, (value,), None, 1, (least, greatest))
 
@@ -214,7 +222,7 @@ def converted(index: Value, dtype: DType) -> Value:
     """An index as a data value: the wire's CAST from an integer wide enough for it."""
     if index.op is not Op.CONST:
         return make(Op.CAST, dtype, (index,))
-    exact = int(index.arg)  # type: ignore[call-overload]
+    exact = integer(index)
     if dtype is BOOL:
         return constant(exact != 0, BOOL)
     return constant(dtype.round(exact) if dtype.is_float else dtype.wrap(exact), dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.dtypes import VOID
+from core.dtypes import BOOL, VOID
 from core.index import FALSE, TRUE, all_of
 from core.ir.op import Op
 from core.ir.parts import Access, access, content
@@ -74,8 +74,9 @@ def unchanged(store: Access, value: Value) -> bool:
     """Whether `value` is what the stored element holds, wherever the store happens.
 
     It is a load of the element by the work-item that stores it; a kernel's own buffers are written once per element, shared arrays are not.
+    A bool need not be: it is read as "is not zero" and written as 0 or 1.
     """
-    if value.op is not Op.LOAD or value.src[0] is not store.array or store.array.op is not Op.PARAM:
+    if value.op is not Op.LOAD or value.src[0] is not store.array or store.array.op is not Op.PARAM or value.dtype is BOOL:
         return False
     load = access(value)
     if load.addresses != store.addresses or load.tokens:

@@ -17,6 +17,7 @@ from core.index import TRUE, add, all_of, at_least, conjuncts, floordiv, less, n
 from core.index.linear import build
 from core.index.substitute import rebuilt
 from core.ir.op import Op
+from core.ir.parts import access, content, integer
 from core.ir.value import Value, alu, constant, make
 from core.ir.walk import ordered
 
@@ -114,7 +115,7 @@ class _Collapse:
     def _looped(self, op: Op, dtype: DType, ranges: Sequence[Value], terms: list[Value], accumulator: Value, part: int) -> Value:
         """What is left to do in loops. part: tells the accumulators made of one apart (it stands for how many loops they kept)."""
         identity = accumulator.src[0] if op is not Op.ADD and op is not Op.MUL else constant(0 if op is Op.ADD else 1, dtype)
-        name = (accumulator.arg, part)
+        name = -1 - (integer(accumulator) * 64 + part)  # below 0: no lowered accumulator's
         register = make(Op.ACC, dtype, (identity, *ranges), name)
         return make(Op.UPDATE, dtype, (register, alu(op, folded(op, terms), register)))
 
@@ -179,7 +180,7 @@ class _Collapse:
             if abs(c) != 1 or any(r in t.free for t in pairs):
                 continue
             least, greatest = int(other.dtype.least), int(other.dtype.greatest)
-            value = number(int(other.arg)) if other.is_const else make(Op.INDEX_OF, INDEX, (other,), None, 1, (least, greatest))  # type: ignore[call-overload]
+            value = number(integer(other)) if other.is_const else make(Op.INDEX_OF, INDEX, (other,), None, 1, (least, greatest))
             return scale(subtract(value, build(part, pairs)), c)
         return None
 
@@ -249,13 +250,13 @@ def selected(term: Value) -> Selected | None:
 
 def is_zero(x: Value) -> bool:
     """The constant 0 (false); of floats the positive one, which adds nothing to any sum but the sign of a zero."""
-    return x.is_const and not x.arg
+    return x.is_const and not content(x)
 
 
 def negated(condition: Value) -> Value:
     """Where the condition fails."""
     if condition.op is Op.LESS and condition.src[0].dtype is INDEX:
-        return at_least(condition.src[0], number(int(condition.arg)))  # type: ignore[call-overload]
+        return at_least(condition.src[0], number(integer(condition)))
     return condition.src[0] if condition.op is Op.NOT else alu(Op.NOT, condition)
 
 
@@ -273,7 +274,7 @@ def interval(condition: Value, r: Value) -> tuple[list[Value], Value] | None:
         m = pairs.pop(r, 0)
         if not m or any(r in t.free for t in pairs):
             return None
-        room = subtract(number(int(c.arg)), build(0, pairs))  # type: ignore[call-overload]  # m·r < room
+        room = subtract(number(integer(c)), build(0, pairs))
         if m > 0:
             ups.append(floordiv(add(room, number(m - 1)), m))
         else:
@@ -301,14 +302,14 @@ def clamped(differences: list[Value], dtype: DType) -> Value:
 def chosen(condition: Value, x: Value, y: Value) -> Value:
     """x where the condition holds, else y."""
     if condition.is_const:
-        return x if condition.arg else y
+        return x if content(condition) else y
     return alu(Op.WHERE, condition, x, y)
 
 
 def converted(x: Value, dtype: DType) -> Value:
     """An index value as data."""
     if x.is_const:
-        exact = int(x.arg)  # type: ignore[call-overload]
+        exact = integer(x)
         return constant(dtype.round(exact) if dtype.is_float else dtype.wrap(exact), dtype)
     return make(Op.CAST, dtype, (x,))
 
@@ -339,11 +340,11 @@ def folded(op: Op, terms: list[Value]) -> Value:
 
 def gated(load: Value, condition: Value) -> Value:
     """A load that happens only where this condition holds too."""
-    addresses, has_gate = load.arg  # type: ignore[misc]  # the arg of a LOAD
-    at = 1 + addresses
-    if has_gate:
-        gate = all_of((load.src[at], condition)) if load.src[at].op in (*_CONDITIONS, Op.CONST) else alu(Op.AND, load.src[at], condition)
-        src = (*load.src[:at], gate, *load.src[at + 1 :])
+    parts = access(load)
+    gate, at = parts.gate, 1 + len(parts.addresses)
+    if gate is not None:
+        both = all_of((gate, condition)) if gate.op in (*_CONDITIONS, Op.CONST) else alu(Op.AND, gate, condition)
+        src = (*load.src[:at], both, *load.src[at + 1 :])
     else:
         src = (*load.src[:at], condition, constant(0, load.dtype, load.lanes), *load.src[at:])
-    return make(Op.LOAD, load.dtype, src, (addresses, True), load.lanes)
+    return make(Op.LOAD, load.dtype, src, (len(parts.addresses), True), load.lanes)

@@ -14,6 +14,7 @@ from core.errors import CompilerBug, LimitExceeded
 from core.index import TRUE, conjuncts
 from core.index.given import Given
 from core.ir.op import Op
+from core.ir.parts import access, coefficients, integer
 from core.ir.value import Value, constant, make
 
 Bounds = Callable[[Value], tuple[int, int]]
@@ -24,6 +25,11 @@ def narrow(root: Value, *, index64: bool) -> tuple[Value, dict[Value, Value]]:
     """The machine graph of a raw one, and what each value became. index64: the target has 64-bit integers. Raises LimitExceeded."""
     work = _Narrowing(index64)
     return work.graph(root), work.done
+
+
+def machine_condition(condition: Value, *, index64: bool) -> Value:
+    """A condition on its own, as `narrow` makes it in a graph: the same values. Raises LimitExceeded."""
+    return _Narrowing(index64).condition(condition)
 
 
 class _Narrowing:
@@ -71,12 +77,9 @@ class _Narrowing:
         return self.done[s]
 
     def _access(self, x: Value) -> Value:
-        addresses, gated = x.arg  # type: ignore[misc]  # the arg of accesses
-        is_store = x.op is Op.STORE
-        gate_at = 1 + addresses + is_store
-        gate = x.src[gate_at] if gated else TRUE
-        places = self.addresses(x.src[1 : 1 + addresses], gate)
-        rest = tuple(self._source(s) for s in x.src[1 + addresses :])
+        parts = access(x)
+        places = self.addresses(parts.addresses, parts.gate if parts.gate is not None else TRUE)
+        rest = tuple(self._source(s) for s in x.src[1 + len(places) :])
         return make(x.op, x.dtype, (self.done.get(x.src[0], x.src[0]), *places, *rest), x.arg, x.lanes)
 
     # ---- widths ----------------------------------------------------------------------------------------------------------
@@ -129,7 +132,7 @@ class _Narrowing:
         return found
 
     def _comparison(self, c: Value, given: Given) -> Value:
-        x, limit = c.src[0], int(c.arg)  # type: ignore[call-overload]
+        x, limit = c.src[0], integer(c)
         bare = _bare_value(c)
         if bare is not None:
             value, negated = bare
@@ -171,7 +174,7 @@ class _Narrowing:
     def machine_of(self, v: Value, dtype: DType, src: list[Value], bounds: Bounds) -> Value:
         match v.op:
             case Op.CONST:
-                return constant(dtype.wrap(int(v.arg)), dtype)  # type: ignore[call-overload]
+                return constant(dtype.wrap(integer(v)), dtype)
             case Op.VARIABLE:
                 return converted(make(Op.VARIABLE, INDEX32, (), v.arg, 1, (v.lo, v.hi)), dtype)
             case Op.RANGE | Op.SPECIAL:
@@ -185,8 +188,8 @@ class _Narrowing:
                     return make(Op.INDEX_OF, dtype, (data,), None, 1, (v.lo, v.hi))
                 return data if data.dtype is dtype else make(Op.CAST, dtype, (data,))
             case Op.SUM:
-                part, coefficients = v.arg  # type: ignore[misc]
-                return sum_of(dtype, dtype.wrap(part), [(s, dtype.wrap(c)) for s, c in zip(src, coefficients, strict=True)], (v.lo, v.hi))
+                part, factors = coefficients(v)
+                return sum_of(dtype, dtype.wrap(part), [(s, dtype.wrap(c)) for s, c in zip(src, factors, strict=True)], (v.lo, v.hi))
             case Op.PRODUCT:
                 return make(Op.PRODUCT, dtype, tuple(src), None, 1, (v.lo, v.hi))
             case Op.DIV | Op.MOD:
@@ -205,7 +208,7 @@ class _Narrowing:
         if not shift:
             return make(v.op, dtype, (numerator, divisor), None, 1, (v.lo, v.hi))
         if by.op is Op.CONST:
-            raised = sum_of(dtype, dtype.wrap(shift * int(by.arg)), [(numerator, 1)], None)  # type: ignore[call-overload]
+            raised = sum_of(dtype, dtype.wrap(shift * integer(by)), [(numerator, 1)], None)
         else:
             raised = sum_of(dtype, 0, [(numerator, 1), (divisor, shift)], None)
         if v.op is Op.MOD:
@@ -248,7 +251,7 @@ def shift_of(low: int, by: Value) -> int:
     """How many divisors must be added to a numerator as small as `low` so that it is never negative."""
     if low >= 0:
         return 0
-    return -(low // int(by.arg)) if by.op is Op.CONST else -low  # type: ignore[call-overload]  # a symbolic divisor is at least 1
+    return -(low // integer(by)) if by.op is Op.CONST else -low
 
 
 def fits(x: Value, bits: int, bounds: Bounds) -> bool:
@@ -266,9 +269,9 @@ def fits(x: Value, bits: int, bounds: Bounds) -> bool:
             return False
         match v.op:
             case Op.SUM:
-                part, coefficients = v.arg  # type: ignore[misc]
+                part, factors = coefficients(v)
                 down, up = min(part, 0), max(part, 0)
-                for c, t in zip(coefficients, v.src, strict=True):
+                for c, t in zip(factors, v.src, strict=True):
                     ta, tb = bounds(t)
                     down += min(c * ta, c * tb, 0)
                     up += max(c * ta, c * tb, 0)

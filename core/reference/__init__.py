@@ -3,6 +3,7 @@
 It shares the reader's typed kernel with the compiler and nothing else.
 """
 
+from core.dtypes import dtype_named
 from core.reference.bounded import stored_type
 from core.reference.compare import Agreement, compare
 from core.reference.evaluate import BUDGET, Result, evaluate, work
@@ -12,6 +13,6 @@ from core.reference.place import size_at
 from core.reference.sizes import buffer_sizes
 
 __all__ = [
-    "BUDGET", "Agreement", "OutsideBuffer", "Result", "buffer_sizes", "compare", "evaluate", "sample_inputs", "sample_variables",
-    "sampled_sizes", "size_at", "stored_type", "work",
+    "BUDGET", "Agreement", "OutsideBuffer", "Result", "buffer_sizes", "compare", "dtype_named", "evaluate", "sample_inputs",
+    "sample_variables", "sampled_sizes", "size_at", "stored_type", "work",
 ]

@@ -44,6 +44,7 @@ class _Printer:
         self.shared: list[str] = []
         self.origins: dict[Value, frozenset[int]] = {}
         self.array_types: dict[Value, str] = {}
+        self.registers: list[Value] = []  # not declared yet
 
     def run(self) -> str:
         self._arrays()
@@ -130,10 +131,9 @@ class _Printer:
                 self._line(value, f"{name.words} = {self.page.text(value.src[1]).words};")
                 self.page.texts[value] = name
             case Op.ACC:
-                name_ = self.page.names.next("a")
-                self._line(value, f"{self.page.type_of(value.dtype, value.lanes)} {name_} = {self.page.text(value.src[0]).words};")
-                self.page.texts[value] = Text(name_, PRIMARY, moves=True)
+                self.registers.append(value)
             case Op.RANGE:
+                self._registers(value)
                 self._loop(value)
             case Op.IF:
                 self._open(value, f"if ({self.page.text(value.src[0]).words}) {{")
@@ -176,6 +176,14 @@ class _Printer:
         self._line(value, f"{self.page.type_of(value.dtype, value.lanes)} {name} = {self.page.text(parts.alternative).words};")
         self._line(value, f"if ({gate}) {name} = {read};")
         self.page.texts[value] = Text(name, PRIMARY)
+
+    def _registers(self, loop: Value) -> None:
+        """Registers are declared right before the outermost loop that carries them."""
+        for register in [r for r in self.registers if loop in r.src]:
+            self.registers.remove(register)
+            name = self.page.names.next("a")
+            self._line(register, f"{self.page.type_of(register.dtype, register.lanes)} {name} = {self.page.text(register.src[0]).words};")
+            self.page.texts[register] = Text(name, PRIMARY, moves=True)
 
     def _loop(self, value: Value) -> None:
         name, end = self.page.names.next("r"), self.page.text(value.src[0])

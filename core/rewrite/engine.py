@@ -30,10 +30,9 @@ class Rewritten:
 def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, steps_per_value: int = STEPS_PER_VALUE) -> Rewritten:
     """Applies `rules` until none fits. Raises CompilerBug where they go round in circles."""
     memo: dict[Value, Value] = {}
-    waiting: dict[Value, Value] = {}
+    waiting: dict[Value, Value] = {}  # value → what replaces it, which has to be looked at first
     fired: dict[Rule, int] = {}
-    found = rules.found
-    candidates = rules.candidates
+    found, candidates = rules.found, rules.candidates
     allowed = 1_000
     stack = [root]
     while stack:
@@ -42,62 +41,72 @@ def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, ste
             stack.pop()
             continue
         if value in waiting:
-            done = memo.get(waiting[value])
-            if done is None:
-                raise CompilerBug("rewrite", f"what replaces {value!r} contains it again")
-            memo[value] = done
+            memo[value] = _done(memo, waiting, value)
             stack.pop()
             continue
-        src = value.src
         if value.free and value.op in _INDEX and _is_pure_index(value):
             memo[value] = value
             stack.pop()
             continue
+        current, src = value, value.src
         if src:
             pending = [s for s in src if s not in memo]
             if pending:
                 stack.extend(pending[::-1])
                 continue
             new = tuple([memo[s] for s in src])
-            current = value if new == src else rebuild(value, new)
-            if current is not value and current in memo:
-                memo[value] = memo[current]
-                stack.pop()
-                continue
-        else:
-            current = value
-        src = current.src
-        n = len(src)
-        if n == 2:
-            key: tuple[object, ...] = (current.op, current.dtype, src[0].op, src[1].op)
-        elif n == 1:
-            key = (current.op, current.dtype, src[0].op)
-        elif n == 3:
-            key = (current.op, current.dtype, src[0].op, src[1].op, src[2].op)
-        else:
-            key = (current.op, current.dtype)
-        tried = found.get(key)
-        if tried is None:
-            tried = candidates(current, key)
-        for rule, matcher in tried:
-            other = matcher(current)
-            if other is not None and other is not current:
-                fired[rule] = fired.get(rule, 0) + 1
-                allowed -= 1
-                if allowed < 0:
-                    allowed = _more_steps(root, fired, steps_per_value)
-                done = memo.get(other)
-                if done is None:
-                    waiting[value] = waiting[current] = other
-                    stack.append(other)
-                else:
-                    memo[value] = memo[current] = done
+            if new != src:
+                current = rebuild(value, new)
+                if current in memo:
+                    memo[value] = memo[current]
                     stack.pop()
+                    continue
+        passed = [value]
+        while True:  # from rule to rule, as long as the operands of what comes out are done
+            if current is not value:
+                passed.append(current)
+            src = current.src
+            count = len(src)
+            if count == 2:
+                key: tuple[object, ...] = (current.op, current.dtype, src[0].op, src[1].op)
+            elif count == 1:
+                key = (current.op, current.dtype, src[0].op)
+            elif count == 3:
+                key = (current.op, current.dtype, src[0].op, src[1].op, src[2].op)
+            else:
+                key = (current.op, current.dtype)
+            tried = found.get(key)
+            if tried is None:
+                tried = candidates(current, key)
+            done: Value | None = current
+            for rule, matcher in tried:
+                other = matcher(current)
+                if other is not None and other is not current:
+                    fired[rule] = fired.get(rule, 0) + 1
+                    allowed -= 1
+                    if allowed < 0:
+                        allowed = _more_steps(root, fired, steps_per_value)
+                    done = memo.get(other)
+                    current = other
+                    break
+            if done is not None or not all([memo.get(s) is s for s in current.src]):
                 break
+        if done is None:
+            for v in passed:
+                waiting[v] = current
+            stack.append(current)
         else:
-            memo[value] = memo[current] = current
+            for v in passed:
+                memo[v] = done
             stack.pop()
     return Rewritten(memo[root], memo, fired)
+
+
+def _done(memo: dict[Value, Value], waiting: dict[Value, Value], value: Value) -> Value:
+    done = memo.get(waiting[value])
+    if done is None:
+        raise CompilerBug("rewrite", f"what replaces {value!r} contains it again")
+    return done
 
 
 _INDEX = frozenset(

@@ -41,5 +41,11 @@ class Axis:
     wires: frozenset[int]
 
     @property
+    def size(self) -> int:
+        """The extent of an axis that has an integer one, as lanes, expanded and cut axes do."""
+        assert isinstance(self.extent, int)
+        return self.extent
+
+    @property
     def is_reduced(self) -> bool:
         return self.reduce_class != OF_OUTPUT

@@ -11,6 +11,7 @@ from core.index.access import Access
 from core.index.linear import total
 from core.index.substitute import Substitution
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value
 from core.kernel.leaves import Extent, Leaves, as_value, axis_value
 from core.kernel.node import Kernel, Store
@@ -80,7 +81,7 @@ def _merged(
         extent: Value = number(1)
         for k in run:
             extent = multiply(extent, as_value(axes[k].extent))
-        size: Extent = int(extent.arg) if extent.op is Op.CONST else extent  # type: ignore[call-overload]
+        size: Extent = integer(extent) if extent.op is Op.CONST else extent
         first = axes[run[0]]
         wires = frozenset().union(*(axes[k].wires for k in run))
         merged = Axis(axis_value(next_number, size), size, first.kind, first.reduce_class, wires)

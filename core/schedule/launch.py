@@ -164,6 +164,9 @@ def _decode(position: Position, kind: SpecialKind, dimension: int) -> list[tuple
     rest = special(kind, dimension, _size(ordered))
     out = []
     for k, digit in enumerate(ordered):
+        if digit.extent == 0:  # nothing is launched
+            out.append((digit, number(0)))
+            continue
         last = k == len(ordered) - 1
         out.append((digit, rest if last else mod(rest, as_value(digit.extent))))
         if not last:

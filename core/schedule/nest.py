@@ -84,7 +84,7 @@ class Nest:
         amount divides the extent. top: the moved part takes the high digits. A rest of extent 1 disappears.
         """
         axis = self.axes[at]
-        rest_extent = int(axis.extent) // amount  # type: ignore[arg-type]  # options refuse to cut symbolic axes
+        rest_extent = axis.size // amount
         rest = self.new_axis(rest_extent, axis.kind, axis, self.next_number)
         moved = self.new_axis(amount, kind, axis, self.next_number + 1)
         whole = add(scale(moved.var, rest_extent), rest.var) if top else add(scale(rest.var, amount), moved.var)
@@ -95,7 +95,7 @@ class Nest:
         """Axis `at` with a larger extent; every access that has the axis is valid below the old one only."""
         axis = self.axes[at]
         wide = self.new_axis(extent, axis.kind, axis, self.next_number)
-        below = less(wide.var, number(int(axis.extent)))  # type: ignore[arg-type]
+        below = less(wide.var, number(axis.size))
         moved = self.replaced({axis.var: wide.var})
         stores = set(self.stores()) if axis.reduce_class == OF_OUTPUT else ()
         accesses = tuple(

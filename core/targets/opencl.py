@@ -17,10 +17,24 @@ from core.targets.target import Target, Watch
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
 _QUICK = {Op.EXP2: "native_exp2", Op.LOG2: "native_log2", Op.SIN: "native_sin", Op.SQRT: "native_sqrt", Op.RECIP: "native_recip", Op.MAX: "fmax"}
 
+# By bits, not by vload_half and vstore_half of a private variable: behind a barrier PoCL 3.0 reads that variable before it is written.
+# Subnormal: aligned by adding 0.5, whose last bit weighs 2**-24 as a half's does. Normal: the exponent's bias goes from 127 to 15.
 _HELPERS = {
-    # a pointer to half needs no extension, a variable of type half does (OpenCL C 1.2, 6.1.1.1)
-    "half_bits": Helper("ushort{n} half_bits{n}(float{n} x) { ushort{n} y; vstore_half{n}_rte(x, 0, (half*)&y); return y; }"),
-    "half_value": Helper("float{n} half_value{n}(ushort{n} x) { return vload_half{n}(0, (const half*)&x); }"),
+    "half_bits": Helper(
+        "ushort{n} half_bits{n}(float{n} x) {\n"
+        "  uint{n} s = as_uint{n}(x) >> 16 & 0x8000u, u = as_uint{n}(x) & 0x7fffffffu;\n"
+        "  uint{n} normal = (u - 0x38000000u + 0xfffu + (u >> 13 & 1u)) >> 13, small = as_uint{n}(as_float{n}(u) + 0.5f) - 0x3f000000u;\n"
+        "  uint{n} large = u > 0x7f800000u ? 0x7e00u | (u >> 13 & 0x3ffu) : (uint{n})(0x7c00u);\n"
+        "  return convert_ushort{n}(s | (u >= 0x47800000u ? large : u < 0x38800000u ? small : normal));\n"
+        "}"
+    ),
+    "half_value": Helper(
+        "float{n} half_value{n}(ushort{n} x) {\n"
+        "  uint{n} s = (convert_uint{n}(x) & 0x8000u) << 16, u = (convert_uint{n}(x) & 0x7fffu) << 13;\n"
+        "  uint{n} small = as_uint{n}(as_float{n}(u + 0x38800000u) - 0x1p-14f);\n"
+        "  return as_float{n}(s | (u >= 0x0f800000u ? u + 0x70000000u : u >= 0x00800000u ? u + 0x38000000u : small));\n"
+        "}"
+    ),
     "round_half": Helper("float{n} round_half{n}(float{n} x) { return half_value{n}(half_bits{n}(x)); }", ("half_bits", "half_value")),
     "bfloat_bits": Helper(
         "ushort{n} bfloat_bits{n}(float{n} x) {\n"

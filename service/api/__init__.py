@@ -1,5 +1,6 @@
 """One file per resource. ROUTERS is all that `app` needs to know; an endpoint is added here."""
 
-from service.api import compile, health, pages, programs, targets
+from service.api import compile, health, pages, programs, targets, validate
 
-ROUTERS = (compile.ROUTER, programs.ROUTER, targets.ROUTER, health.ROUTER, pages.ROUTER)
+ROUTERS = (compile.ROUTER, programs.ROUTER, targets.ROUTER, validate.ROUTER, health.ROUTER, pages.ROUTER)
+WITH_DEVICES = (validate.VALIDATE,)  # only where a device is attached

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from core import Request
-from core.dtypes import dtype_named
-from core.reference import OutsideBuffer, compare, evaluate, sample_inputs, sample_variables, size_at
+from core.reference import OutsideBuffer, compare, dtype_named, evaluate, sample_inputs, sample_variables, size_at
 from service.device.device import Trial, Verdict
 from service.device.run import BadLaunch, Elements, NotBuilt, Ran, Unfit
 
@@ -85,7 +84,11 @@ def judge(runner: Runs, trial: Trial) -> Verdict:
 
 
 def _grown(buffers: dict[int, Elements], program: Mapping[str, Any], variables: Mapping[str, int]) -> dict[int, Elements]:
-    """Buffers of the size the program declares, where that is more than the kernel touches (an upper bound is allowed)."""
+    """Buffers of the size the program declares, where that is more than the kernel touches (an upper bound is allowed).
+
+    Raises BadLaunch where it is less, but for what the program itself leaves open: a table nothing bounds the index of.
+    """
+    left_open = {entry["argument"] for entry in program["proofs"]["open"] if entry["of"] == "bounds"}
     for argument in program["arguments"]:
         if argument["kind"] != "buffer":
             continue
@@ -95,7 +98,7 @@ def _grown(buffers: dict[int, Elements], program: Mapping[str, Any], variables: 
         if more > 0:
             filler = np.full(more * elements.itemsize, SENTINEL, np.uint8).view(elements.dtype)
             buffers[number] = np.concatenate([elements, filler])
-        elif more < 0:
+        elif more < 0 and number not in left_open:
             raise BadLaunch(
                 f"buffer {number} is declared to need {len(elements) + more} elements; the kernel touches {len(elements)}"
             )

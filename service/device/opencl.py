@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import resource
-import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -31,7 +34,6 @@ START_S = 60.0  # for a process to load its driver and run a first kernel
 TASKS = 200  # runs after which a process is replaced
 ORPHAN_CHECK_S = 1.0
 TRIES = 2  # a program that ends its process is tried once more before it is called wrong
-NEEDS_LINKER = "Portable Computing Language"  # PoCL ends the process where there is no `ld`
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,63 +47,23 @@ class Conditions:
 
 
 def discover(cache: str = "", timeout_s: float = START_S) -> list[Facts]:
-    """The OpenCL devices there are, found by a process of their own. An empty list where the driver is missing or breaks."""
-    pool = _pool(cache, 1, 0)
+    """The OpenCL devices there are, found by a program of its own. An empty list where the driver is missing or breaks."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name("probe.py"))]
     try:
-        found: list[Facts] = pool.schedule(probe, timeout=timeout_s).result()
-        return found
-    except Exception as error:  # a driver may end its process in any way; whatever happened, there is no device
-        log.warning("no OpenCL device", why=f"{type(error).__name__}: {error}")
+        done = subprocess.run(command, env=os.environ | environment(cache), capture_output=True, text=True, timeout=timeout_s, check=True)
+        found = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        why = error.stderr if isinstance(error, subprocess.CalledProcessError) else error
+        log.warning("no OpenCL device", why=str(why)[-400:])
         return []
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call]  # pebble's
-        pool.join(GRACE_S)
+    return [Facts(one["name"], one["driver"], "opencl", one["options"], tuple(one["choice"])) for one in found]
 
 
-def probe() -> list[Facts]:
-    """Runs in a process that may die: what the drivers say of their devices."""
-    import pyopencl as cl
-
-    found: list[Facts] = []
-    try:
-        platforms = cl.get_platforms()
-    except cl.Error:
-        return []
-    for p, platform in enumerate(platforms):
-        if platform.name == NEEDS_LINKER and shutil.which("ld") is None:
-            continue
-        for d, device in enumerate(platform.get_devices()):
-            if device.compiler_available and device.available:
-                driver = f"{platform.name} {device.driver_version}"
-                found.append(Facts(_name(platform, device, found), driver, "opencl", _options(device), (p, d)))
-    return found
-
-
-def _name(platform: Any, device: Any, before: list[Facts]) -> str:
-    """A short name of letters, digits and dashes, unique among the devices found."""
-    vendor = "pocl" if platform.name == NEEDS_LINKER else platform.name.split()[0].lower()
-    words = "".join(c if c.isalnum() and c.isascii() else "-" for c in f"{vendor}-{device.name.split('-', 1)[-1]}".lower())
-    name = "-".join(word for word in words.split("-") if word)[:48].rstrip("-")
-    taken = {facts.name for facts in before}
-    return next(candidate for n in range(len(taken) + 1) if (candidate := f"{name}-{n + 1}" if n else name) not in taken)
-
-
-def _options(device: Any) -> dict[str, object]:
-    import pyopencl as cl
-
-    extensions = device.extensions.split()
-    return {
-        "target": "opencl",
-        "device_class": "cpu" if device.type & cl.device_type.CPU else "gpu",
-        "has_local": True,
-        "has_shared": True,
-        "local_max": [int(size) for size in device.max_work_item_sizes[:3]],
-        "lanes_max": int(device.max_work_group_size),
-        "shared_max": int(device.local_mem_size),
-        "alignment": int(device.mem_base_addr_align) // 8,
-        "float16": "cl_khr_fp16" in extensions,
-        "float64": bool(device.double_fp_config),
-    }
+def environment(cache: str) -> dict[str, str]:
+    """What a process that loads drivers finds in its environment beside what is there."""
+    folder = cache or os.environ.get("POCL_CACHE_DIR") or str(Path(tempfile.gettempdir()) / f"lathe-pocl-{os.getuid()}")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return {"POCL_CACHE_DIR": folder, "PYOPENCL_NO_CACHE": "1"}
 
 
 def begin(cache: str, memory_bytes: int) -> None:
@@ -111,9 +73,7 @@ def begin(cache: str, memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    os.environ["PYOPENCL_NO_CACHE"] = "1"
-    os.environ.setdefault("POCL_CACHE_DIR", cache or str(Path(os.environ.get("TMPDIR", "/tmp")) / f"lathe-pocl-{os.getuid()}"))
-    Path(os.environ["POCL_CACHE_DIR"]).mkdir(parents=True, exist_ok=True)
+    os.environ.update(environment(cache))
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
 
@@ -263,6 +223,7 @@ KNOWN = Trial(
         "global_size": [2, 1, 1],
         "local_size": [4, 1, 1],
         "shared_bytes": 0,
+        "proofs": {"open": []},
         "arguments": [
             {"kind": "buffer", "index": 0, "dtype": "int32", "size": 8},
             {"kind": "buffer", "index": 1, "dtype": "int32", "size": 8},

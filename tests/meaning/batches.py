@@ -238,10 +238,9 @@ def _run(target: str, program: Json, made: Any, buffers: dict[int, Array], varia
 def _emulated(program: Json, listing: Listing, buffers: dict[int, Array], variables: Mapping[str, int]) -> Ran:
     """A run of the listing in plain Python, each access watched. Raises Fault."""
     bools = {a["index"] for a in program["arguments"] if a.get("dtype") == "bool"}
-    held: dict[int, Any] = {n: [x != 0 for x in b.tolist()] if n in bools else b.copy() for n, b in buffers.items()}
+    held: dict[int, Any] = {n: [bool(x) if x < 2 else x for x in b.tolist()] if n in bools else b.copy() for n, b in buffers.items()}
     launch = launch_of(program, variables)
     local = launch.group or (1, 1, 1)
     groups = (launch.items[0] // local[0], launch.items[1] // local[1], launch.items[2] // local[2])
     run(listing, held, variables, groups=groups, local_size=(local[0], local[1], local[2]))
-    untouched = {n for n in bools if held[n] == [x != 0 for x in buffers[n].tolist()]}
-    return Ran({n: buffers[n] if n in untouched else np.array(held[n], np.uint8) if n in bools else held[n] for n in held})
+    return Ran({n: np.array(b, np.uint8) if n in bools else b for n, b in held.items()})

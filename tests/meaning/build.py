@@ -165,7 +165,9 @@ class Build:
     ) -> Build:
         """A store of the next output, by views or by expression (`values` are `src1` …)."""
         full = term.shape if shape is None else shape
-        place: Json = {"views": [view(full, strides, offset, mask)]} if index is None else {"shape": full, "index": index, "valid": valid or []}
+        place: Json = {"views": [view(full, strides, offset, mask)]}
+        if index is not None:
+            place = {"shape": full, "index": index, "valid": valid or []}
         node: Json = {"op": "STORE", "buffer": f"out{len(self._outputs)}", "dtype": storage or term.dtype, **place}
         node["src"] = [term.row, *(value.row for value in values or ())]
         if image is not None:

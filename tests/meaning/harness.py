@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass, field
-from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from pebble import ProcessExpired, ProcessPool
 from core import Request
 from core.compiler import compile_kernel
 from core.program import Program
-from core.reference import OutsideBuffer, compare, evaluate, sample_inputs, sample_variables
+from core.reference import evaluate, sample_inputs, sample_variables
 from core.reference.bounded import Array
 from service.device.device import Trial, Verdict
 from service.device.judge import judge
@@ -35,7 +33,6 @@ Json = dict[str, Any]
 TARGETS = ("opencl", "c")
 SECONDS = 60.0
 CC = ("gcc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-w")  # no -fwrapv, no other promise: the text must not need any
-SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-g")
 
 
 class CRunner:
@@ -123,13 +120,6 @@ class Processes:
 PROCESSES = Processes()
 
 
-@cache
-def _request(text: str) -> Request:
-    import json
-
-    return Request.from_json(json.loads(text))
-
-
 def compiled(ast: Json, target: str, optimize: object = "none", device: Json | None = None) -> tuple[Program, Json]:
     """The program of a kernel, and the request it is the answer to."""
     body: Json = {"ast": ast, "device": {"target": target, **(device or {})}, "optimize": optimize}
@@ -152,7 +142,13 @@ def _run(target: str, program: Program, buffers: Mapping[int, Array], variables:
     return ran
 
 
-def verdict(ast: Json, target: str, optimize: object = "none", runs: Sequence[tuple[int, bool]] = ((0, False),), device: Json | None = None) -> Verdict:
+def verdict(
+    ast: Json,
+    target: str,
+    optimize: object = "none",
+    runs: Sequence[tuple[int, bool]] = ((0, False),),
+    device: Json | None = None,
+) -> Verdict:
     """The verdict of a kernel, compiled and run."""
     program, body = compiled(ast, target, optimize, device)
     trial = Trial(program.to_json(), body, tuple(runs), points=1 << 26)
@@ -180,17 +176,11 @@ def _worst(found: Verdict) -> str:
     return "\n".join(str(run) for run in found.runs[-1:])
 
 
-def meaning(ast: Json, buffers: Mapping[int, Array] | None = None, variables: Mapping[str, int] | None = None, seed: int = 0) -> dict[int, Array]:
+def meaning(
+    ast: Json, buffers: Mapping[int, Array] | None = None, variables: Mapping[str, int] | None = None, seed: int = 0
+) -> dict[int, Array]:
     """The outputs of a kernel by the reference, elements as stored."""
     kernel = Request.from_json({"ast": ast, "device": {"target": "c"}}).kernel
     bindings = dict(variables) if variables is not None else sample_variables(kernel, seed)
     given = dict(buffers) if buffers is not None else sample_inputs(kernel, bindings, seed)
     return {number: result.values for number, result in evaluate(kernel, given, bindings).items()}
-
-
-def words(source: str, word: str) -> int:
-    """How often a word stands in a text."""
-    return len(re.findall(rf"\b{re.escape(word)}\b", source))
-
-
-__all__ = ["OutsideBuffer", "assert_means", "compare", "compiled", "meaning", "run_c", "run_opencl", "verdict", "words"]

@@ -90,7 +90,9 @@ GATHERS = {
     "under-a-reduce": under_a_reduce("float32"),
     "under-a-reduce-int8": under_a_reduce("int8"),
     "pooled-embedding": pooled_embedding(),
-} | {f"{ids}": table(ids) for ids in INTEGERS} | {f"unguarded-{ids}": table(ids, guarded=False) for ids in ("int32", "uint8", "uint16")}  # fmt: skip
+}
+GATHERS |= {ids: table(ids) for ids in INTEGERS}
+GATHERS |= {f"unguarded-{ids}": table(ids, guarded=False) for ids in ("int32", "uint8", "uint16")}
 
 
 @each({name: plain(build) for name, build in GATHERS.items()})

@@ -80,7 +80,7 @@ def test_c_has_no_images() -> None:
 def test_an_output_image_needs_four_channels_side_by_side() -> None:
     """C 80, M 244."""
     k = Build()
-    across = k.store(k.load("float32", [4, 8]), [4, 8], [1, 4], image=[4, 2, 4])
+    across = k.store(k.load("float32", [2, 6]), [2, 6], [1, 2], image=[3, 1, 4])
 
     with pytest.raises(KernelError):
         compiled(across.ast(), "opencl")

@@ -84,7 +84,12 @@ def test_conversions_round_once_truncate_or_keep_low_bits(case: Case, target: st
     case.holds(target)
 
 
-WIDTHS = (("bool", "int8", "uint8"), ("int16", "uint16", "float16", "bfloat16"), ("int32", "uint32", "float32"), ("int64", "uint64", "float64"))
+WIDTHS = (
+    ("bool", "int8", "uint8"),
+    ("int16", "uint16", "float16", "bfloat16"),
+    ("int32", "uint32", "float32"),
+    ("int64", "uint64", "float64"),
+)
 
 
 def recast(source: str, width: tuple[str, ...]) -> Case:

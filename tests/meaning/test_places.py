@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core import KernelError
 from tests.meaning.build import Build, Json, view
 from tests.meaning.cases import Case, each, plain, symbolic
 from tests.meaning.harness import TARGETS, assert_means, compiled, meaning, run_c, run_opencl, verdict
@@ -47,12 +48,16 @@ VIEWS = {
 }
 
 
-@each({f"{name}-{dtype}": plain(build, (0,)) for name, build in VIEWS.items() for dtype in ("float32",)})
+@each({name: plain(build, (0,)) for name, build in VIEWS.items()})
 def test_a_view_reads_the_elements_it_names(case: Case, target: str) -> None:
     case.holds(target)
 
 
-@each({f"{dtype}": plain(copied(dtype, shape=[8, 6], strides=[4, 1], offset=-5, mask=[[1, 7], [1, 5]]), (0,)) for dtype in ("bool", "int8", "uint16", "int64", "float16", "bfloat16", "float64")})  # fmt: skip  # noqa: E501
+def padded(dtype: str) -> Case:
+    return plain(copied(dtype, shape=[8, 6], strides=[4, 1], offset=-5, mask=[[1, 7], [1, 5]]), (0,))
+
+
+@each({dtype: padded(dtype) for dtype in ("bool", "int8", "uint16", "int64", "float16", "bfloat16", "float64")})
 def test_a_masked_off_load_is_zero_of_its_dtype(case: Case, target: str) -> None:
     case.holds(target)
 
@@ -82,7 +87,7 @@ def test_a_formula_reads_the_elements_it_names(case: Case, target: str) -> None:
 
 def test_an_index_that_is_negative_where_valid_is_refused() -> None:
     """M 239."""
-    with pytest.raises(Exception, match="negative|leaves|buffer"):
+    with pytest.raises(KernelError):
         compiled(expression([6], "(axis0 - 2)//3").ast(), "c")
 
 

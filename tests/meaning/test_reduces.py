@@ -1,4 +1,7 @@
-"""Reduces: kinds and dtypes, empty and masked rows, nested and side by side, each over axes of its own (acceptance G 132-152, N 252-258, 274)."""
+"""Reduces: kinds and dtypes, empty and masked rows, nested and side by side, each over axes of its own.
+
+Acceptance G 132-152, N 252-258, 274.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Undefined operations, infinities and NaN: any value where one is allowed, and nothing else disturbed (acceptance I 171-173, J 194, 208, 212, 213)."""
+"""Undefined operations, infinities and NaN: any value where one is allowed, and nothing else disturbed.
+
+Acceptance I 171-173, J 194, 208, 212, 213.
+"""
 
 from __future__ import annotations
 

@@ -85,6 +85,16 @@ async def test_the_request_is_kept_beside_the_program() -> None:
     assert await kept.request(Key("b" * 64)) is None
 
 
+async def test_whether_a_request_is_kept_cannot_be_said_while_the_store_is_down() -> None:
+    store = Flaky()
+    kept = library(store)
+    await keep(kept)
+    store.down = True
+
+    with pytest.raises(StoreDown):
+        await kept.request(KEY)
+
+
 async def test_a_program_asked_for_lately_is_answered_from_memory() -> None:
     store = Flaky()
     kept = library(store)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from service.api import ROUTERS
 from service.app import build_app
 from service.store.memory import MemoryStore
 from tests.service.fake import FakeCompiler, settings
@@ -45,17 +44,8 @@ def service() -> Iterator[Service]:
 
 def test_it_is_openapi_3_1_and_has_the_calls_there_are() -> None:
     assert DESCRIPTION["openapi"].startswith("3.1")
-    assert {
-        "/compile",
-        "/program/{key}",
-        "/program/{key}/source",
-        "/programs/lookup",
-        "/targets",
-        "/limits",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-    } <= set(DESCRIPTION["paths"])
+    assert {"/compile", "/program/{key}", "/program/{key}/source", "/programs/lookup"} <= set(DESCRIPTION["paths"])
+    assert {"/targets", "/limits", "/healthz", "/readyz", "/metrics"} <= set(DESCRIPTION["paths"])
     assert {"get", "head"} <= set(DESCRIPTION["paths"]["/program/{key}"])
 
 
@@ -80,11 +70,7 @@ def test_every_reference_leads_somewhere() -> None:
 def test_operations_have_names_of_their_own() -> None:
     names = [operation["operationId"] for _, _, operation in OPERATIONS]
 
-    assert (
-        len(names)
-        == len(set(names))
-        == sum(len(r.methods) for router in ROUTERS for r in router.routes if getattr(r, "include_in_schema", False))
-    )  # type: ignore[attr-defined]
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ async def started(request: pytest.FixtureRequest) -> AsyncIterator[Started]:
     await made.pool.close()
 
 
-def sizes(**values: Any) -> Any:
+def sizes(**values: Any) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("started", [values], indirect=True, ids=[" ".join(values)])
 
 
@@ -154,7 +154,12 @@ async def test_idle_workers_may_be_killed_at_any_time(started: Started) -> None:
 async def test_idle_workers_that_died_are_replaced_before_anybody_asks(started: Started) -> None:
     pid = started.pool.pids()[0]
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: started.pool.update() or (started.restarts("lost") and started.pool.answers))
+
+    def replaced() -> bool:
+        started.pool.update()
+        return started.restarts("lost") > 0 and [pid] != started.pool.pids() != []
+
+    await until(replaced)
 
     assert [pid] != started.pool.pids()
     await started.made()

@@ -5,6 +5,7 @@ Real uvicorn, real worker processes, real stores; only the compiling is not (`te
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -175,7 +176,7 @@ def test_a_program_damaged_in_redis_is_compiled_again(own_redis: RedisServer) ->
         first = service.compile(kernel=1)
         name = f"lathe:{{{key_of({'kernel': 1})}}}:program"
         with redis.Redis(port=own_redis.port) as client:
-            value = bytearray(client.get(name) or b"")  # type: ignore[arg-type]  # redis-py types both of its clients at once
+            value = bytearray(client.get(name) or b"")
             value[len(value) // 2] ^= 4
             client.set(name, bytes(value))
         again = service.compile(kernel=1)
@@ -265,7 +266,5 @@ def running(pid: int) -> bool:
 
 
 def quietly(call: Any) -> None:
-    try:
+    with contextlib.suppress(httpx.HTTPError):
         call()
-    except httpx.HTTPError:
-        pass

@@ -108,7 +108,7 @@ def extent_of(axes: tuple[Axis, ...]) -> int:
     """The product of integer extents."""
     result = 1
     for axis in axes:
-        result *= int(axis.extent)  # type: ignore[call-overload]  # lanes and expanded axes have integer extents
+        result *= axis.size
     return result
 
 

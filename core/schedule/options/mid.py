@@ -25,7 +25,7 @@ def upcastmid(nest: Nest, option: ScheduleOption, context: Context) -> Nest:
         raise refused(nest, option, context, f"there are {nest.first_reduce} output axes before the reduce, not two at most")
     at = axis_at(nest, option, context, 0, nest.first_reduce, "output axes")
     unit = [k for k, a in enumerate(nest.axes) if not a.is_reduced and _is_unit(nest, first_store, k)]
-    if any(nest.axes[k].kind is AxisKind.UPCAST and int(nest.axes[k].extent) % TEXEL == 0 for k in unit):  # type: ignore[call-overload]
+    if any(nest.axes[k].kind is AxisKind.UPCAST and nest.axes[k].size % TEXEL == 0 for k in unit):
         raise refused(nest, option, context, "an expanded axis already runs along the channels")
     if unit != [at]:
         raise refused(nest, option, context, f"the axis is not the one along which the channels lie ({unit})")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from random import Random
 
-from core.index import add, all_of, at_least, floordiv, less, mod, multiply, number, scale, subtract
+from core.index import add, all_of, at_least, floordiv, less, mod, multiply, number, scale
+from core.ir import parts
 from core.ir.op import Op
 from core.ir.value import Value
 from core.kernel.expression import parse_comparison, parse_expression
@@ -46,10 +47,10 @@ def at(x: Value, point: Mapping[Value, int]) -> int:
     src = [at(s, point) for s in x.src]
     match x.op:
         case Op.CONST:
-            return int(x.arg)  # type: ignore[call-overload]
+            return parts.integer(x)
         case Op.SUM:
-            part, coefficients = x.arg  # type: ignore[misc]
-            return int(part + sum(c * s for c, s in zip(coefficients, src, strict=True)))
+            constant, coefficients = parts.coefficients(x)
+            return constant + sum(c * s for c, s in zip(coefficients, src, strict=True))
         case Op.PRODUCT:
             result = 1
             for s in src:
@@ -60,7 +61,7 @@ def at(x: Value, point: Mapping[Value, int]) -> int:
         case Op.MOD:
             return src[0] % src[1]
         case Op.LESS:
-            return src[0] < int(x.arg)  # type: ignore[call-overload]
+            return src[0] < parts.integer(x)
         case Op.ALL:
             return all(src)
         case _:
@@ -123,8 +124,3 @@ def some_atoms(random: Random) -> list[Value]:
     atoms = [axis(0, random.randint(2, 9)), axis(1, random.randint(2, 7))]
     low = random.randint(-6, 3)
     return [*atoms, variable("n", low, low + random.randint(1, 5))]
-
-
-__all__ = [
-    "Point", "Sample", "at", "axis", "condition", "conditions", "points", "sample", "sample_condition", "some_atoms", "subtract", "value", "variable",
-]  # fmt: skip

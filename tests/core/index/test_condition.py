@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -28,15 +29,16 @@ def test_random_comparisons_hold_where_python_says() -> None:
 def test_comparisons_of_a_quotient_and_a_multiple_hold_on_all_small_integers(divisor: int) -> None:
     """Acceptance 35: L2, L3, L5, L6 on [-30, 30]."""
     x = variable("x", -30, 30)
-    for t in range(-31, 32):
-        for made, plain in (
-            (less(floordiv(x, divisor), number(t)), lambda v: v // divisor < t),
-            (less(number(t), floordiv(x, divisor)), lambda v: t < v // divisor),
-            (less(scale(x, divisor), number(t)), lambda v: divisor * v < t),
-            (less(scale(x, -divisor), number(t)), lambda v: -divisor * v < t),
-            (at_least(scale(x, divisor), number(t)), lambda v: divisor * v >= t),
-        ):
-            assert all(plain(v) == at(made, {x: v}) for v in range(-30, 31)), (made, t)
+    laws: list[tuple[Callable[[int], Value], Callable[[int, int], bool]]] = [
+        (lambda t: less(floordiv(x, divisor), number(t)), lambda v, t: v // divisor < t),
+        (lambda t: less(number(t), floordiv(x, divisor)), lambda v, t: t < v // divisor),
+        (lambda t: less(scale(x, divisor), number(t)), lambda v, t: divisor * v < t),
+        (lambda t: less(scale(x, -divisor), number(t)), lambda v, t: -divisor * v < t),
+        (lambda t: at_least(scale(x, divisor), number(t)), lambda v, t: divisor * v >= t),
+    ]
+    for made, plain in laws:
+        for t in range(-31, 32):
+            assert all(plain(v, t) == at(made(t), {x: v}) for v in range(-30, 31)), (made(t), t)
 
 
 def test_conjunctions_hold_where_all_their_parts_do() -> None:

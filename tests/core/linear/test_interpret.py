@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import MutableSequence
 
 import numpy as np
 import pytest
@@ -137,13 +138,14 @@ def test_numpy_arrays_are_buffers_too() -> None:
     at = launch("global", 2)
     value = load(buffer(1, BFLOAT16), at)
     added = alu(Op.ADD, value, constant(1.0, BFLOAT16))
-    held = {0: np.zeros(2, np.uint16), 1: np.array([0x3F80, 0x7F80], np.uint16), 2: np.array([1, -1], np.int8)}
     small = load(buffer(2, INT8), at)
     wide = cast(small, INT32)
+    result, numbers = np.zeros(2, np.uint16), np.array([0x3F80, 0x7F80], np.uint16)
+    held: dict[int, MutableSequence[int]] = {0: result, 1: numbers, 2: np.array([1, -1], np.int8)}  # type: ignore[dict-item]  # near enough
 
-    run(listing(at, value, added, store(buffer(0, BFLOAT16), at, added), small, wide), held, groups=(2, 1, 1))  # type: ignore[arg-type]
+    run(listing(at, value, added, store(buffer(0, BFLOAT16), at, added), small, wide), held, groups=(2, 1, 1))
 
-    assert [0x4000, 0x7F80] == held[0].tolist()
+    assert [0x4000, 0x7F80] == result.tolist()
 
 
 def reversed_in_shared(*, barrier: bool) -> Listing:

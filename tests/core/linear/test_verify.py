@@ -48,6 +48,14 @@ def test_an_inner_loop_with_a_register_of_the_outer_one_is_too() -> None:
     verify(listing(register, outer, inner, value, added, update, end(inner), end(outer), kept(update)))
 
 
+def test_a_loop_over_shared_memory_with_a_barrier_at_its_end_too() -> None:
+    found = shared_written_again_too_soon().body
+    turn_end = found[-1]
+    again = make(Op.BARRIER, VOID, (found[2], found[3]))
+
+    verify(listing(*found[:-1], again, turn_end))
+
+
 def test_barriers_between_lanes_are_in_order() -> None:
     found = reversed_in_shared(barrier=True)
 
@@ -148,6 +156,15 @@ def shared_read_too_soon() -> Listing:
     return Listing("k", (buffer(0),), (), found.body)
 
 
+def shared_written_again_too_soon() -> Listing:
+    """A loop over what a barrier orders: its next turn writes while lanes may still read."""
+    lane, turn = launch("local"), loop(0, "output")
+    first = store(shared(), lane, constant(1, INT32))
+    barrier = make(Op.BARRIER, VOID, (first,))
+    value = load(shared(), index(0), barrier)
+    return listing(lane, turn, first, barrier, value, store(buffer(0), turn, value), end(turn))
+
+
 def computed_for_nobody() -> Listing:
     value = load(buffer(1), index(0))
     return listing(value, alu(Op.NEG, value), kept(value))
@@ -185,15 +202,16 @@ REFUSED: dict[str, Callable[[], Listing]] = {
     "is open": closed_crosswise,
     "twice": twice,
     "in or after a loop that carries it": register_in_its_loop,
-    "reads a register that this turn has assigned": read_after_it_was_assigned,
+    "reads a register after it was assigned": read_after_it_was_assigned,
     "reads an update within the turn": update_read_within_its_turn,
     "assigned once a turn": assigned_twice,
     "within the turn that made it": update_of_update,
     "in other loops": assigned_in_other_loops,
     "may part": divergent_barrier,
     "items of a group may part": barrier_in_a_loop_in_a_divergent_region,
-    "no store to shared memory": barrier_for_nothing,
-    "no barrier behind the stores": shared_read_too_soon,
+    "no access to shared memory": barrier_for_nothing,
+    "no barrier behind the accesses": shared_read_too_soon,
+    "the next turn": shared_written_again_too_soon,
     "for nobody": computed_for_nobody,
     "none of the listing's arguments": no_argument_of_this_kernel,
     "none of the listing's variables": no_variable_of_this_kernel,

@@ -1,0 +1,135 @@
+"""The benchmarks on a terminal.
+
+    python -m bench compile [--corpus FILE …] [--sample N --seed S] [--json OUT] [--compare OLD.json]
+    python -m bench compare OLD.json NEW.json
+    python -m bench plot RUN.json -o PICTURE.svg
+    python -m bench profile [--corpus FILE …] [--sample N --seed S] [--kernel ID …]
+    python -m bench cache [--json OUT]
+
+A corpus is JSON Lines, gzipped or not: objects with `id` and `ast`. Without one, the project's own kernels are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import cache, compiling, profiling
+from bench.compare import compared
+from bench.kernels import OWN, Case, read_cases
+from bench.plot import svg
+from bench.report import summary, text
+from bench.run import read_run
+from core import TARGETS
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The exit status: 2 where a file holds not what it should."""
+    given = _parser().parse_args(words)
+    try:
+        {"compile": _compile, "compare": _compare, "plot": _plot, "profile": _profile, "cache": _cache}[given.command](given)
+    except (OSError, ValueError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    compiled = commands.add_parser("compile", help="CPU time of each stage")
+    profiled = commands.add_parser("profile", help="the functions that take it")
+    for command in (compiled, profiled):
+        command.add_argument("--corpus", type=Path, nargs="+", default=[OWN], metavar="FILE", help="kernels, as JSON Lines")
+        command.add_argument("--sample", type=int, metavar="N", help="draw so many of them")
+        command.add_argument("--seed", type=int, default=1337, help="of the draw (1337)")
+        command.add_argument("--kernel", nargs="+", default=[], metavar="ID", help="only these")
+        command.add_argument("--target", choices=sorted(TARGETS), default="opencl")
+        command.add_argument("--optimize", type=_schedule, default="heuristic", help="none, heuristic or a JSON list of options")
+    compiled.add_argument("--repeats", type=_positive, default=3, help="passes over all kernels (3)")
+    compiled.add_argument("--json", type=Path, metavar="OUT", help="store the run")
+    compiled.add_argument("--compare", type=Path, metavar="OLD", help="a stored run: say what changed by more than the noise")
+    profiled.add_argument("--top", type=_positive, default=25, help="functions to show (25)")
+    comparison = commands.add_parser("compare", help="two stored runs")
+    comparison.add_argument("old", type=Path)
+    comparison.add_argument("new", type=Path)
+    picture = commands.add_parser("plot", help="a stored run as SVG")
+    picture.add_argument("run", type=Path)
+    picture.add_argument("-o", "--output", type=Path, required=True)
+    hits = commands.add_parser("cache", help="cache hits of a real service beside a bare server")
+    hits.add_argument("--requests", type=_positive, default=2000, help="per turn (2000)")
+    hits.add_argument("--connections", type=_positive, default=16, help="at once (16)")
+    hits.add_argument("--rounds", type=_positive, default=9, help="turns of each server and call (9)")
+    hits.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
+    return parser
+
+
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _schedule(word: str) -> object:
+    return json.loads(word) if word.startswith("[") else word
+
+
+def _cases(given: argparse.Namespace) -> list[Case]:
+    cases = read_cases(given.corpus, given.target, given.optimize, given.sample, given.seed, given.kernel)
+    if not cases:
+        raise ValueError("no kernels")
+    return cases
+
+
+def _compile(given: argparse.Namespace) -> None:
+    old = read_run(given.compare) if given.compare else None
+    run = compiling.measure(
+        _cases(given),
+        given.repeats,
+        files=given.corpus,
+        target=given.target,
+        optimize=given.optimize,
+        sample=given.sample,
+        seed=given.seed,
+        tell=_tell,
+    )
+    if not run.kernels:
+        raise ValueError(f"every kernel was refused; the first: {run.refused[0].message}")
+    found = summary(run)
+    if given.json:
+        given.json.write_text(json.dumps({**run.to_json(), "summary": found}, separators=(",", ":")) + "\n")
+    print(text(run, found))
+    if old is not None:
+        print(f"\nagainst {given.compare}\n{compared(old, run)}")
+
+
+def _compare(given: argparse.Namespace) -> None:
+    print(compared(read_run(given.old), read_run(given.new)))
+
+
+def _plot(given: argparse.Namespace) -> None:
+    run = read_run(given.run)
+    given.output.write_text(svg(run, summary(run)), encoding="utf-8")
+
+
+def _profile(given: argparse.Namespace) -> None:
+    print(profiling.profile(_cases(given), given.target, given.optimize, given.top))
+
+
+def _cache(given: argparse.Namespace) -> None:
+    found = cache.measure(given.requests, given.connections, given.rounds, _tell)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    print(cache.text(found))
+
+
+def _tell(progress: str) -> None:
+    print(progress, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
