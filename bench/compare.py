@@ -28,7 +28,7 @@ class Change:
 
     @property
     def part(self) -> float:
-        return self.after / self.before - 1
+        return self.after / self.before - 1 if self.before else 0.0
 
     @property
     def is_told(self) -> bool:

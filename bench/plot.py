@@ -45,7 +45,7 @@ def svg(run: Run, found: Summary) -> str:
 
 def _bars(found: Summary) -> Iterator[str]:
     """A bar for each stage, in the order of the flow."""
-    yield _text(BARS_LEFT, TOP - 14, "CPU time by stage; light: what a cache hit needs too", "small")
+    yield _text(BARS_LEFT, TOP - 20, "CPU time by stage; light: until the key is known", "small")
     stages = found["stages"]
     pitch = (BOTTOM - TOP) / len(stages)
     longest = max(row["share"] for row in stages.values())
@@ -56,7 +56,7 @@ def _bars(found: Summary) -> Iterator[str]:
         top, height, middle = y + pitch * 0.15, pitch * 0.7, y + pitch / 2 + 4
         yield f'<rect x="{BARS_LEFT}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
         yield _text(BARS_LEFT - 8, middle, stage, anchor="end")
-        yield _text(BARS_LEFT + width + 6, middle, f"{row['share']:.1%}  {row['total']:.0f} ms", "small")
+        yield _text(BARS_LEFT + width + 6, middle, f"{row['share']:.1%} · {row['total']:.{0 if row['total'] >= 10 else 1}f} ms", "small")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _dots(run: Run) -> Iterator[str]:
         return
     x = _Axis.over([float(kernel.micro_ops) for kernel in kernels], DOTS_LEFT, DOTS_RIGHT)
     y = _Axis.over([kernel.ms for kernel in kernels], BOTTOM, TOP)
-    yield _text(DOTS_LEFT, TOP - 14, "milliseconds of each kernel by its micro-ops; dashed: µs per micro-op", "small")
+    yield _text(DOTS_LEFT, TOP - 20, "milliseconds of each kernel by its micro-ops; dashed: µs per micro-op", "small")
     for tick in x.ticks():
         yield _line(x.at(tick), TOP, x.at(tick), BOTTOM, FAINT)
         yield _text(x.at(tick), BOTTOM + 18, f"{tick:g}", "small", "middle")

@@ -117,9 +117,7 @@ def build_app(
     metrics.ready.set(0)
     lifetimes = Lifetimes(settings.program_lifetime_s, settings.refusal_lifetime_s, settings.memory_seconds)
     library = Library(store, metrics, ready_bytes=settings.memory_bytes // 2, lifetimes=lifetimes, secret=settings.store_secret)
-    flow = Flow(
-        library, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics
-    )
+    flow = Flow(library, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics)
     services = Services(settings, metrics, library, compiler, flow, AccessLog(settings.access_log))
     if attach is not None:
         services.extras[VALIDATION] = Validation(attach, library, metrics, settings.validate_points)
@@ -175,6 +173,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         if isinstance(validation, Validation):
             await validation.close()
         await services.library.close()
+        services.access.flush()
         log.info("ended")
 
 

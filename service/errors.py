@@ -113,9 +113,7 @@ class BodyTooLarge(LatheError):
     category: ClassVar[str] = "limit"
 
     def __init__(self, *, limit: str, allowed: int, needed: int | None = None) -> None:
-        super().__init__(
-            f"the body is larger than {limit} allows", limit=limit, allowed=allowed, needed=needed or f"more than {allowed}"
-        )
+        super().__init__(f"the body is larger than {limit} allows", limit=limit, allowed=allowed, needed=needed or f"more than {allowed}")
 
 
 class HttpRefused(LatheError):
@@ -140,9 +138,7 @@ class Quarantined(CompilerBug):
     """internal: the stored program gave wrong results on a device; it is served no more."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(
-            "validate", f"the program {key} has failed validation on a device; a corrected compiler gives it another key"
-        )
+        super().__init__("validate", f"the program {key} has failed validation on a device; a corrected compiler gives it another key")
 
 
 # The status of each kind of error; the nearest base class listed decides.
@@ -215,9 +211,7 @@ def problem(error: LatheError, *, instance: str, request_id: str) -> Problem:
         headers["retry-after"] = str(error.retry_after_s)
     if isinstance(error, BodyTooLarge):
         headers["connection"] = "close"  # what is left of the body is not worth reading
-    return Problem(
-        status, error.category, json.dumps(members, ensure_ascii=False, default=str).encode(errors="replace"), headers
-    )
+    return Problem(status, error.category, json.dumps(members, ensure_ascii=False, default=str).encode(errors="replace"), headers)
 
 
 def from_status(status: int, detail: str, headers: Mapping[str, str] | None = None) -> LatheError:

@@ -180,9 +180,7 @@ class Front:
     async def _compile(self, call: Call, receive: Receive) -> None:
         settings = self._services.settings
         length = call.headers.get(b"content-length")
-        body = await received(
-            receive, None if length is None else length.decode("latin-1"), settings.body_bytes, settings.body_seconds
-        )
+        body = await received(receive, None if length is None else length.decode("latin-1"), settings.body_bytes, settings.body_seconds)
         digest = hashlib.blake2b(body, digest_size=16, person=call.headers.get(b"content-encoding", b"")[:16]).digest()
         answer = await self._seen_before(call, digest)
         if answer is not None:

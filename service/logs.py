@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import logging
@@ -14,6 +15,9 @@ import structlog
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 _TRACEPARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+
+GATHERED = 128  # lines of the access log that are written at once
+GATHERED_S = 0.05  # longest time a line waits for others
 
 _PROCESS = os.urandom(6).hex()
 _COUNT = itertools.count(1)
@@ -81,10 +85,16 @@ def trace_id(traceparent: bytes | None) -> str | None:
 
 
 class AccessLog:
-    """One line per request, written without the machinery of `logging`: it is on the path of every hit."""
+    """One line per request, written without the machinery of `logging`: it is on the path of every hit.
+
+    Lines are gathered for a moment and written together; `flush` writes what there is.
+    """
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
+        self._lines: list[str] = []
+        self._second = 0
+        self._stamp = ""
 
     def line(
         self,
@@ -100,20 +110,44 @@ class AccessLog:
         result: str | None,
         size: int,
     ) -> None:
-        """Writes the line of one request. Text from the client is escaped as JSON; nothing else of it is written."""
+        """Notes the line of one request. What comes from the client is written as a JSON string, whatever is in it."""
         if not self.enabled:
             return
         now = time.time()
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-        fields: dict[str, object] = {
-            "message": "request", "level": "info", "logger": "access", "time": f"{stamp}.{int(now % 1 * 1e6):06d}Z",
-            "method": method, "path": path[:200], "status": status, "ms": round(seconds * 1000, 3), "bytes": size,
-            "request_id": request_id, "client": client,
-        }  # fmt: skip
-        if key is not None:
-            fields["key"] = key
+        more = "" if key is None else f', "key": "{key}"'
         if result is not None:
-            fields["result"] = result
+            more += f', "result": "{result}"'
         if trace_id is not None:
-            fields["trace_id"] = trace_id
-        sys.stdout.write(json.dumps(fields) + "\n")
+            more += f', "trace_id": "{trace_id}"'
+        self._lines.append(
+            f'{{"message": "request", "level": "info", "logger": "access", "time": "{self._time(now)}", "method": {_quoted(method)}, '
+            f'"path": {_quoted(path[:200])}, "status": {status}, "ms": {seconds * 1000:.3f}, "bytes": {size}, '
+            f'"request_id": "{request_id}", "client": {_quoted(client)}{more}}}\n'
+        )
+        if len(self._lines) == 1:
+            self._soon()
+        elif len(self._lines) >= GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the lines there are."""
+        if self._lines:
+            text = "".join(self._lines)
+            self._lines.clear()
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def _soon(self) -> None:
+        try:
+            asyncio.get_running_loop().call_later(GATHERED_S, self.flush)
+        except RuntimeError:  # no loop runs
+            self.flush()
+
+    def _time(self, now: float) -> str:
+        second = int(now)
+        if second != self._second:
+            self._second, self._stamp = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
+
+
+_quoted = json.encoder.encode_basestring_ascii  # the JSON string of a text

@@ -52,9 +52,7 @@ class Metrics:
             "stage",
             buckets=STAGE_S,
         )
-        self.cache_operations = counter(
-            "cache_operations", "Operations on the levels that keep programs.", "level", "operation", "result"
-        )
+        self.cache_operations = counter("cache_operations", "Operations on the levels that keep programs.", "level", "operation", "result")
         self.cache_operation_seconds = histogram(
             "cache_operation_seconds", "Time of one operation of the store.", "level", "operation", buckets=FAST_S
         )
@@ -64,9 +62,7 @@ class Metrics:
         self.queue_depth = gauge("queue_depth", "Compiles that wait for a worker.")
         self.queue_oldest_seconds = gauge("queue_oldest_seconds", "How long the oldest of them has waited.")
         self.workers = gauge("workers", "Worker processes, by state: starting, idle, busy.", "state")
-        self.worker_restarts = counter(
-            "worker_restarts", "Workers replaced, by reason: lost, time_limit, memory_limit, stuck.", "reason"
-        )
+        self.worker_restarts = counter("worker_restarts", "Workers replaced, by reason: lost, time_limit, memory_limit, stuck.", "reason")
         self.device_up = gauge("device_up", "Whether an attached device answers.", "device")
         self.device_jobs = counter("device_jobs", "Jobs run on attached devices.", "device", "kind", "result")
         self.validations = counter("validations", "Validations, by device and verdict.", "device", "verdict")

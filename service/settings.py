@@ -55,9 +55,7 @@ class Settings(BaseSettings):
     access_log: bool = Field(True, description="log one line per request")
     url: str = Field("", description="address clients reach the service by, for links; empty: links are relative")
 
-    store: str = Field(
-        default_factory=default_store, description="where programs are kept: `memory://`, `sqlite:///FILE` or `redis://…`"
-    )
+    store: str = Field(default_factory=default_store, description="where programs are kept: `memory://`, `sqlite:///FILE` or `redis://…`")
     store_prefix: str = Field("lathe", pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="first part of every name in Redis")
     store_secret: str = Field("", description="with this secret stored values carry a MAC; values without it are not believed")
     store_timeout_s: Seconds = Field(0.2, description="longest wait for one answer of the store")
@@ -66,9 +64,7 @@ class Settings(BaseSettings):
     breaker_failures: PositiveInt = Field(3, description="failures in a row after which the store is left alone for a while")
     breaker_seconds: Seconds = Field(1.0, description="how long it is left alone before one call tries again")
     memory_bytes: PositiveInt = Field(256 * MIB, description="memory for programs in this process, all levels together")
-    memory_seconds: Seconds = Field(
-        300.0, description="how long this process believes its memory before it asks the store again"
-    )
+    memory_seconds: Seconds = Field(300.0, description="how long this process believes its memory before it asks the store again")
     program_lifetime_s: PositiveInt = Field(90 * 86400, description="how long a program is kept after it was last asked for")
     refusal_lifetime_s: PositiveInt = Field(60, description="how long a refusal that depends on the request alone is kept")
 
@@ -79,9 +75,7 @@ class Settings(BaseSettings):
     compile_seconds: Seconds = Field(30.0, description="longest time one compile may run")
     queue_limit: Natural = Field(512, description="most compiles that may wait for a worker")
     queue_seconds: Seconds = Field(60.0, description="longest time one compile may wait for a worker")
-    shun_seconds: Seconds = Field(
-        10.0, description="how long a kernel that kills workers is refused at first; doubles each time"
-    )
+    shun_seconds: Seconds = Field(10.0, description="how long a kernel that kills workers is refused at first; doubles each time")
     shun_most_s: Seconds = Field(3600.0, description="how long it is refused at most")
 
     devices: Literal["auto", "none"] = Field("auto", description="attached devices to validate on: all that are found, or none")
@@ -96,9 +90,7 @@ class Settings(BaseSettings):
     body_seconds: Seconds = Field(30.0, description="longest time a client may take to send a body")
     lookup_keys: PositiveInt = Field(1000, description="most keys in one `POST /programs/lookup`")
     seen_bodies: PositiveInt = Field(65536, description="digests of bodies remembered with the key they led to")
-    drain_notice_s: float = Field(
-        0.0, ge=0, description="how long a process told to end still listens while it says it is not ready"
-    )
+    drain_notice_s: float = Field(0.0, ge=0, description="how long a process told to end still listens while it says it is not ready")
     drain_seconds: Seconds = Field(30.0, description="longest time running work may take after that")
 
     limit_nesting: PositiveInt = Field(Limits().nesting, description="JSON arrays and objects within each other")
@@ -107,9 +99,7 @@ class Settings(BaseSettings):
     limit_views: PositiveInt = Field(Limits().views, description="views of one leaf")
     limit_variables: PositiveInt = Field(Limits().variables, description="variables of a kernel")
     limit_expression_chars: PositiveInt = Field(Limits().expression_chars, description="characters of one expression")
-    limit_sites: PositiveInt = Field(
-        Limits().sites, description="evaluations of nodes once nested reduces have loops of their own"
-    )
+    limit_sites: PositiveInt = Field(Limits().sites, description="evaluations of nodes once nested reduces have loops of their own")
     limit_expanded: PositiveInt = Field(Limits().expanded, description="elements one program point may stand for")
     limit_micro_ops: PositiveInt = Field(Limits().micro_ops, description="micro-ops of a lowered kernel")
     limit_source_chars: PositiveInt = Field(Limits().source_chars, description="characters of a program's text")
@@ -153,10 +143,7 @@ class Loaded:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Name, value and origin of each setting, fit to be shown: no secret among them."""
-        return [
-            (name, shown_value(name, getattr(self.settings, name)), self.origins[name])
-            for name in type(self.settings).model_fields
-        ]
+        return [(name, shown_value(name, getattr(self.settings, name)), self.origins[name]) for name in type(self.settings).model_fields]
 
 
 def shown_value(name: str, value: object) -> str:

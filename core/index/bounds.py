@@ -65,6 +65,13 @@ def lower(x: Value) -> int:
     return -_extreme(x, -1)
 
 
+def _has_symbolic_extent(t: Value) -> bool:
+    """Whether t counts from 0 to below an extent of variables; an axis narrowed by assumptions (`core.index.given`) does not."""
+    if t.op not in (Op.AXIS, Op.RANGE, Op.SPECIAL) or not t.src or not t.src[0].free:
+        return False
+    return t.op is not Op.AXIS or (isinstance(t.arg, tuple) and t.arg[0] == "axis")
+
+
 def _extreme(x: Value, sign: int) -> int:
     from core.index.linear import build, split, subtract, number, scale
 
@@ -72,7 +79,7 @@ def _extreme(x: Value, sign: int) -> int:
     current = scale(x, sign)
     for _ in range(8):  # axes whose extent names no further such axis: one round each
         constant_part, coefficients, terms = split(current)
-        axis = next((t for t in terms if t.op in (Op.AXIS, Op.RANGE, Op.SPECIAL) and t.src and t.src[0].op is not Op.CONST and t.src[0].free), None)
+        axis = next((t for t in terms if _has_symbolic_extent(t)), None)
         if axis is None:
             break
         pairs = dict(zip(terms, coefficients, strict=True))

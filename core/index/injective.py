@@ -128,7 +128,7 @@ def _enumerated(index: Value, valid: Value, live: list[Value], decider: Decider,
     """J4, and where the points are too many at least a look at some."""
     if has_data(index):
         return Injective(Outcome.UNKNOWN, "J4", None, "the index holds values of another node")
-    atoms = tuple(dict.fromkeys((*atoms_of(index, valid, *live), *live)))
+    atoms = (*(a for a in atoms_of(index, valid, *live) if a not in live), *live)
     ranges = decider.ranges(atoms, valid)
     box = box_points(atoms, ranges, min(most_points, decider.left))
     points = _collision(box or sample(atoms, ranges), index, valid, live, decider)

@@ -23,8 +23,8 @@ from core.ir.walk import ordered
 WIDEST = 72  # columns an operation may take before its type is no longer aligned with the others'
 
 _PREFIX = {
-    Op.RANGE: "r", Op.VARIABLE: "n", Op.AXIS: "x", Op.OPAQUE: "x", Op.PARAM: "buf", Op.SHARED: "m", Op.ACC: "a", Op.STORE: "s", Op.BARRIER: "b",
-    Op.IF: "k", Op.END: "e", Op.SINK: "k",
+    Op.RANGE: "r", Op.VARIABLE: "n", Op.AXIS: "x", Op.OPAQUE: "x", Op.PARAM: "buf", Op.SHARED: "m", Op.ACC: "a", Op.STORE: "s",
+    Op.BARRIER: "b", Op.IF: "k", Op.END: "e", Op.SINK: "k",
 }  # fmt: skip
 _INFIX = {Op.DIV: "//", Op.MOD: "%"}
 
@@ -146,7 +146,8 @@ def _is_whole(value: Value) -> bool:
     if not isinstance(value.arg, tuple) or len(value.arg) != 2 or not isinstance(value.arg[0], int):
         return False
     count, gated = value.arg
-    return len(value.src) >= 1 + count + (1 + gated if value.op is Op.STORE else 2 * gated)
+    least: int = 1 + count + (1 + gated if value.op is Op.STORE else 2 * gated)
+    return len(value.src) >= least
 
 
 def _access(value: Value, said: list[str]) -> str:

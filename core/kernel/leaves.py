@@ -31,12 +31,13 @@ def as_value(extent: Extent) -> Value:
 
 
 def axis_value(number_: int, extent: Extent) -> Value:
-    """The atom of an axis, in [0, extent); the number 0 where no other value is possible (an empty axis has no point at all)."""
-    if most(extent) <= 1:
-        return number(0)
+    """The atom of an axis, in [0, extent); the number 0 where the extent is 0 or 1.
+
+    An extent of 0 or 1 by a variable keeps its atom, so that what lies along the axis is not computed where the axis is empty.
+    """
     if isinstance(extent, int):  # the extent is part of what it is: bounds must follow from arg and src
-        return make(Op.AXIS, INDEX, (), ("axis", number_, extent), 1, (0, extent - 1))
-    return make(Op.AXIS, INDEX, (extent,), ("axis", number_), 1, (0, most(extent) - 1))
+        return make(Op.AXIS, INDEX, (), ("axis", number_, extent), 1, (0, extent - 1)) if extent > 1 else number(0)
+    return make(Op.AXIS, INDEX, (extent,), ("axis", number_), 1, (0, max(most(extent) - 1, 0)))
 
 
 @dataclass(frozen=True, slots=True)

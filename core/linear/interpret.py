@@ -116,6 +116,8 @@ class _Memory:
         written, read = (self.written, self.read) if array.op is Op.PARAM else (self.shared_written, self.shared_read)
         if written.setdefault((array, at), item) != item or read.get((array, at), item) != item:
             raise Fault(f"element {at} of {array!r} is written by one work-item and touched by another")
+        if array.dtype.is_float:
+            value = array.dtype.round(value)  # texels and half-precision elements may be computed in float32
         values[at] = to_bits(value, BFLOAT16) if array.dtype is BFLOAT16 and hasattr(values, "dtype") else value
 
 
@@ -196,7 +198,8 @@ class _Program:
 
 
 _ACTIONS = frozenset((
-    Op.LOAD, Op.STORE, Op.ACC, Op.UPDATE, Op.SPECIAL, Op.RANGE, Op.IF, Op.END, Op.BARRIER, Op.PARAM, Op.SHARED, Op.CONST, Op.VARIABLE, Op.SINK,
+    Op.LOAD, Op.STORE, Op.ACC, Op.UPDATE, Op.SPECIAL, Op.RANGE, Op.IF, Op.END, Op.BARRIER, Op.PARAM, Op.SHARED, Op.CONST, Op.VARIABLE,
+    Op.SINK,
 ))  # fmt: skip
 
 
@@ -235,24 +238,24 @@ def _function(value: Value) -> _Function:
     return lambda env: function(*[env[s] for s in src])
 
 
-def _places(parts: Access, env: Env, lanes: int) -> tuple[list[int], bool]:
-    """The elements an access touches, and whether it is an image's."""
+def _places(parts: Access, env: Env, lanes: int) -> list[int]:
+    """The elements an access touches."""
     at = [int(env[_register(s)]) for s in parts.addresses]  # type: ignore[arg-type]  # indices are plain numbers
     if len(at) == 1:
-        return list(range(at[0], at[0] + lanes)), False
+        return list(range(at[0], at[0] + lanes))
     height, width, _ = param(parts.array).image or (0, 0, 0)
     x, y = at
     if not (0 <= x < width and 0 <= y < height):
         raise Fault(f"texel ({x}, {y}) of {parts.array!r}")
     first = (y * width + x) * 4
-    return list(range(first, first + 4)), True
+    return list(range(first, first + 4))
 
 
 def _load(value: Value, env: Env, memory: _Memory, item: Item) -> Content:
     parts = access(value)
     if parts.gate is not None and parts.alternative is not None and not env[_register(parts.gate)]:
         return env[_register(parts.alternative)]
-    places, _ = _places(parts, env, value.lanes)
+    places = _places(parts, env, value.lanes)
     found = tuple([memory.load(parts.array, at, item) for at in places])
     return found if value.lanes > 1 else found[0]
 
@@ -263,6 +266,6 @@ def _store(value: Value, env: Env, memory: _Memory, item: Item) -> None:
         return
     stored = env[_register(parts.stored)]
     numbers = stored if isinstance(stored, tuple) else (stored,)
-    places, image = _places(parts, env, len(numbers))
+    places = _places(parts, env, len(numbers))
     for at, number in zip(places, numbers, strict=True):
-        memory.store(parts.array, at, parts.array.dtype.round(number) if image else number, item)
+        memory.store(parts.array, at, number, item)

@@ -31,7 +31,7 @@ def verify(listing: Listing) -> None:
 
 
 class _Scope:
-    """A region being walked: its opener (None: the whole), what is computed in it, and whether all work-items of a group go the same way."""
+    """A region being walked. opener: None for the whole. uniform: all work-items of a group go the same way in it."""
 
     __slots__ = ("opener", "shared", "uniform", "values")
 

@@ -93,6 +93,8 @@ class _Lowering:
                 self._record(site.node, elements.values)
             done.append(results)
         stores: list[Value] = []
+        if any(a.extent == 0 and not a.is_reduced for a in self.nest.axes):
+            pending = []  # an output without points: nothing is computed
         around = (*self.launch.loops, *((self.only_one,) if self.only_one is not None else ()))
         if any(most(axis.extent) == 0 for axis in self.nest.axes if not axis.is_reduced):
             pending.clear()  # no output has an element

@@ -7,14 +7,11 @@ open). FAST_MATH alone takes floats for real numbers. Index values are simplifie
 
 from __future__ import annotations
 
-import math
-
-from core.dtypes import BOOL, Number
+from core.dtypes import Number
 from core.ir.evaluate import fold_value
 from core.ir.op import OPS, Op
 from core.ir.value import Value, constant, make
-from core.ir.value import cast as converted
-from core.passes.ranges import interval, product_fits
+from core.passes.ranges import interval
 from core.rewrite import (
     BOOLS,
     FLOATS,
@@ -24,13 +21,10 @@ from core.rewrite import (
     RuleSet,
     any_value,
     apply,
-    bitcast,
-    cast,
     fold,
     literal,
     maximum,
     mulacc,
-    ne,
     one_of,
     recip,
     rule,
@@ -175,217 +169,7 @@ COLLECTING = RuleSet(
 )
 
 
-def _positive(c: int, d: int) -> bool:
-    return c > 0 and d > 0
-
-
-def _exact_product(root: Value, c: int, d: int) -> bool:
-    return c > 0 and d > 0 and c * d <= root.dtype.greatest
-
-
-def _divides(c: int, d: int) -> bool:
-    """d divides c, both positive."""
-    return c > 0 and d > 0 and c % d == 0
-
-
-def _whole_multiple(x: Value, c: int, d: int) -> bool:
-    return _divides(c, d) and product_fits(x, c)
-
-
-def _smaller(x: Value, c: int) -> bool:
-    low, high = interval(x)
-    return -abs(c) < low and high < abs(c)
-
-
-def _power_of_two_of_natural(x: Value, c: int) -> bool:
-    return c > 0 and c & (c - 1) == 0 and interval(x)[0] >= 0
-
-
-def _exact_shifted(root: Value, x: Value, c: int, d: int) -> bool:
-    return 0 <= c < root.dtype.bits and d > 0 and d << c <= root.dtype.greatest and interval(x)[0] >= 0
-
-
-def _exact_shift(root: Value, x: Value, c: int, d: int) -> bool:
-    return 0 <= d < root.dtype.bits and c > 0 and c << d <= root.dtype.greatest and interval(x)[0] >= 0
-
-
-def _shifts_within(root: Value, c: int, d: int) -> bool:
-    return 0 <= c and 0 <= d and c + d < root.dtype.bits
-
-
-def _bit_of(root: Value, c: int) -> Value:
-    """log2(c) as a constant."""
-    return constant(c.bit_length() - 1, root.dtype, root.lanes)
-
-
-def shifted(root: Value, x: Value, c: int) -> Value:
-    """x / c, c a power of two, as a shift."""
-    return make(Op.SHR, root.dtype, (x, _bit_of(root, c)), None, root.lanes)
-
-
-def shifts_joined(root: Value, x: Value, c: int, d: int) -> Value:
-    """Shifts by c and by d as one; their types may differ."""
-    return make(Op.SHR, root.dtype, (x, constant(c + d, root.src[1].dtype, root.lanes)), None, root.lanes)
-
-
-DIVISIONS = RuleSet(
-    rule(x // c, 0, when=_smaller),
-    rule(x % c, x, when=_smaller),
-    rule((x // c) // d, x // fold(c * d), when=_exact_product),
-    rule((x >> c) // d, x // fold(apply(Op.SHL, 1, c) * d), when=_exact_shifted),
-    rule((x // c) >> d, x // fold(c * apply(Op.SHL, 1, d)), when=_exact_shift),
-    rule((x >> c) >> d, shifts_joined, when=_shifts_within),
-    rule((x % c) % d, x % d, when=_divides),
-    rule((x * c) // d, x * fold(c // d), when=_whole_multiple),
-    rule((x * c) % d, 0, when=_whole_multiple),
-    rule(x // c, shifted, when=_power_of_two_of_natural),
-    rule(x % c, x & fold(c + -1), when=_power_of_two_of_natural),
-)  # fmt: skip
-
-
-def _always_below(x: Value, c: int) -> bool:
-    return interval(x)[1] < c
-
-
-def _always_above(x: Value, c: int) -> bool:
-    return interval(x)[0] > c
-
-
-def _never_above(x: Value, c: int) -> bool:
-    return interval(x)[1] <= c
-
-
-def _never_below(x: Value, c: int) -> bool:
-    return interval(x)[0] >= c
-
-
-def _never_equal(x: Value, c: int) -> bool:
-    low, high = interval(x)
-    return not low <= c <= high
-
-
-def _nothing_below(a: float) -> bool:
-    return a != a or a == -math.inf
-
-
-def _nothing_above(a: float) -> bool:
-    return a != a or a == math.inf
-
-
-# No row moves a term across a comparison: on wrapping data x + 3 < 5 holds for the greatest x too.
-COMPARISONS = RuleSet(
-    rule(s < s, False),
-    rule(ne(x, x), False),  # not of floats: NaN differs from itself
-    rule(x < c, True, when=_always_below),
-    rule(x < c, False, when=_never_below),
-    rule(c < x, True, when=_always_above),
-    rule(c < x, False, when=_never_above),
-    rule(ne(x, c), True, when=_never_equal),
-    rule(f < a, False, when=_nothing_below),
-    rule(a < f, False, when=_nothing_above),
-    rule(ne(cast(p), 0), p),
-    rule(ne(cast(p), 1), ~p),
-    rule(cast(p) < 1, ~p),
-    rule(apply(Op.CMPLT, 0, cast(p)), p),
-)  # fmt: skip
-
-# One spelling: or, and, xor, not. The wire's ADD, MAX, MUL, NEG, CMPNE and MULACC of bools are these.
-BOOLEANS = RuleSet(
-    rule(p + q, p | q),
-    rule(maximum(p, q), p | q),
-    rule(p * q, p & q),
-    rule(-p, ~p),
-    rule(ne(p, q), p ^ q),
-    rule(mulacc(p, q, r), (p & q) | r),
-    rule(~~p, p),
-    rule(p & True, p),
-    rule(p & False, False),
-    rule(p | True, True),
-    rule(p | False, p),
-    rule(p ^ True, ~p),
-    rule(p ^ False, p),
-    rule(p & p, p),
-    rule(p | p, p),
-    rule(p ^ p, False),
-    rule(p & ~p, False),
-    rule(p | ~p, True),
-    rule(p ^ ~p, True),
-    rule((~p) ^ (~q), p ^ q),
-    rule(p & (p & q), p & q),
-    rule(p | (p | q), p | q),
-    rule(p & (p | q), p),
-    rule(p | (p & q), p),
-    rule(p < False, False),
-    rule(apply(Op.CMPLT, True, p), False),
-    rule(apply(Op.CMPLT, False, p), p),
-    rule(p < True, ~p),
-)  # fmt: skip
-
-
-def loses_nothing(value: Value, root: Value) -> bool:
-    """Whether a conversion of `value` to `root`'s type can be undone: every value it may have is a value there."""
-    source, dtype = value.dtype, root.dtype
-    if dtype.is_float:
-        if source.is_float:
-            return source.significand <= dtype.significand and source.exponent_max <= dtype.exponent_max
-        most = 1 << dtype.significand
-        low, high = _least_and_greatest(value)
-        return -most <= low and high <= most and most.bit_length() <= dtype.exponent_max + 1
-    if source.is_float or not dtype.is_integer:
-        return False
-    low, high = _least_and_greatest(value)
-    return dtype.least <= low and high <= dtype.greatest
-
-
-def _least_and_greatest(value: Value) -> tuple[float, float]:
-    if value.lo is None or value.hi is None:
-        return -math.inf, math.inf
-    return value.lo, value.hi
-
-
-def same_type(root: Value, s: Value) -> Value | None:
-    return s if s.dtype is root.dtype else None
-
-
-def cast_once(root: Value, s: Value) -> Value | None:
-    """Both conversions as one, where the first loses nothing."""
-    return converted(s, root.dtype) if loses_nothing(s, root.src[0]) else None
-
-
-def bits_once(root: Value, s: Value) -> Value | None:
-    """Both reinterpretations as one; a bool between them keeps one bit only."""
-    if not root.src[0].dtype.is_integer:
-        return None
-    return s if s.dtype is root.dtype else make(Op.BITCAST, root.dtype, (s,), None, root.lanes)
-
-
-def is_rounded(root: Value, s: Value) -> Value | None:
-    """Rounding what is rounded so already, or came from that type, changes nothing."""
-    inner = root.src[0]
-    return inner if root.arg is (inner.arg if inner.op is Op.ROUND else s.dtype) else None
-
-
-CONVERSIONS = RuleSet(
-    rule(cast(s), same_type),
-    rule(bitcast(s), same_type),
-    rule(cast(cast(s)), cast_once),
-    rule(bitcast(bitcast(s)), bits_once),
-    rule(apply(Op.ROUND, apply(Op.ROUND, s)), is_rounded),
-    rule(apply(Op.ROUND, cast(s)), is_rounded),
-)
-
-
-def is_zero_test(root: Value, n: Value) -> Value | None:
-    """A conversion to bool as the comparison it is."""
-    if root.dtype is not BOOL:
-        return None
-    zero = constant(0.0 if n.dtype.is_float else 0, n.dtype, n.lanes)
-    return make(Op.CMPNE, root.dtype, (n, zero), None, root.lanes)
-
-
-TO_BOOL = RuleSet(rule(cast(n), is_zero_test))
-
-EXACT = RuleSet(CONSTANTS, IDENTITIES, COLLECTING, DIVISIONS, COMPARISONS, BOOLEANS, CONVERSIONS, TO_BOOL)
+ARITHMETIC = RuleSet(CONSTANTS, IDENTITIES, COLLECTING)
 
 # Floats as real numbers: NaN, infinities, signs of zero and rounding are the client's risk.
 FAST_MATH = RuleSet(

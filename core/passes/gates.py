@@ -138,4 +138,3 @@ def absorbed(root: Value, count: dict[Value, int]) -> Value | None:
         if same:
             return rebuilt(load, replace(parts, alternative=other))
     return None
-

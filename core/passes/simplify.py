@@ -10,11 +10,15 @@ from core.ir.op import Op
 from core.ir.parts import access
 from core.ir.value import Value
 from core.ir.walk import ordered, substitute, substituted, users, with_sources
-from core.passes.arithmetic import EXACT, FAST_MATH
+from core.passes.arithmetic import ARITHMETIC, FAST_MATH
+from core.passes.conversions import CONVERSIONS
+from core.passes.divisions import DIVISIONS
 from core.passes.gates import GATES, absorbed
+from core.passes.logic import LOGIC
 from core.passes.vectors import VECTORS
 from core.rewrite import Rule, RuleSet, rewrite
 
+EXACT = RuleSet(ARITHMETIC, DIVISIONS, LOGIC, CONVERSIONS)
 RULES = RuleSet(VECTORS, EXACT, GATES)
 FAST_RULES = RuleSet(VECTORS, EXACT, FAST_MATH, GATES)
 

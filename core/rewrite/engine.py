@@ -89,7 +89,7 @@ def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, ste
                     done = memo.get(other)
                     current = other
                     break
-            if done is not None or not all([memo.get(s) is s for s in current.src]):
+            if done is not None or any(memo.get(s) is not s for s in current.src):
                 break
         if done is None:
             for v in passed:

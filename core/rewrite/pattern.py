@@ -103,7 +103,9 @@ class Apply(Pattern):
 
     def __str__(self) -> str:
         if len(self.ops) > 1:
-            return f"any of {len(self.ops)} ops({', '.join(map(str, self.src))})" if self.src else " or ".join(OPS[op].name for op in self.ops)
+            return (
+                f"any of {len(self.ops)} ops({', '.join(map(str, self.src))})" if self.src else " or ".join(OPS[op].name for op in self.ops)
+            )
         op = self.ops[0]
         inner = [f"({s})" if isinstance(s, Apply) and s.ops[0] in _INFIX else str(s) for s in self.src]
         if op in _INFIX:
@@ -126,7 +128,16 @@ class Fold(Pattern):
 Operand = Pattern | Number
 
 _INFIX = {
-    Op.ADD: "+", Op.MUL: "*", Op.IDIV: "//", Op.REM: "%", Op.AND: "&", Op.OR: "|", Op.XOR: "^", Op.SHL: "<<", Op.SHR: ">>", Op.CMPLT: "<",
+    Op.ADD: "+",
+    Op.MUL: "*",
+    Op.IDIV: "//",
+    Op.REM: "%",
+    Op.AND: "&",
+    Op.OR: "|",
+    Op.XOR: "^",
+    Op.SHL: "<<",
+    Op.SHR: ">>",
+    Op.CMPLT: "<",
     Op.CMPNE: "!=",
 }
 _PREFIX = {Op.NEG: "-", Op.NOT: "~"}

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.device import DeviceOptions
-from core.errors import LimitExceeded, OptionRefused, Pointer
-from core.index import number
-from core.index.bounds import is_multiple
-from core.index.substitute import substitute
-from core.kernel.leaves import most
+from core.errors import KernelError, LimitExceeded, OptionRefused, Pointer, Said
 from core.kernel.node import Store
+from core.kernel.texels import TEXEL_RULE, texel_axes
 from core.limits import Limits
 from core.schedule.axis import AxisKind
 from core.schedule.nest import Nest
@@ -21,12 +18,12 @@ from core.schedule.options.base import Context
 TEXEL = 4
 
 
-def scheduled(nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptions, limits: Limits) -> Nest:
+def scheduled(nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptions, limits: Limits, rows: tuple[int, ...]) -> Nest:
     """The nest after the mandatory options and these, in order. A list that itself starts with the mandatory ones is taken as it is.
 
-    Raises OptionRefused with `/optimize/N`.
+    rows: per node the row of the request's table. Raises OptionRefused with `/optimize/N`, KernelError for an image no axis of which runs along texels.
     """
-    needed = mandatory(nest)
+    needed = mandatory(nest, rows)
     if list(options[: len(needed)]) == needed:
         needed = []
     for option in needed:
@@ -46,7 +43,7 @@ def _mandatory_applied(nest: Nest, option: ScheduleOption, device: DeviceOptions
         raise LimitExceeded("/ast", limit="mandatory option", needed=option.to_json(), allowed=error.detail, detail=error.detail) from error
 
 
-def mandatory(nest: Nest) -> list[ScheduleOption]:
+def mandatory(nest: Nest, rows: tuple[int, ...]) -> list[ScheduleOption]:
     """The options without which an image output has no texel to write: UPCAST by 4 of the first axis the channels lie along."""
     image_stores = [n for n in nest.stores() if _store(nest, n).image is not None]
     if not image_stores:
@@ -54,19 +51,14 @@ def mandatory(nest: Nest) -> list[ScheduleOption]:
     for position, axis in enumerate(nest.axes):
         if axis.kind is AxisKind.GLOBAL and all(runs_along_texels(nest, n, position) for n in image_stores):
             return [ScheduleOption("UPCAST", position, TEXEL)]
-    return []
+    row = nest.sites.leaves[image_stores[0]][0]
+    raise KernelError(Pointer("/ast/nodes") / rows[row], expected=TEXEL_RULE, got=Said("none"), node=row)
 
 
 def runs_along_texels(nest: Nest, store: int, position: int) -> bool:
-    """Whether whole texels lie along an axis: stride 1, and extent and index multiples of 4 there."""
+    """Whether whole texels lie along an axis."""
     axis = nest.axes[position]
-    access = nest.accesses[store]
-    if not isinstance(axis.extent, int) or axis.extent % TEXEL or most(axis.extent) == 0:
-        return False
-    stride = access.stride(axis.var, ignoring_validity=True)
-    if stride is None or stride.lo != 1 or stride.hi != 1:
-        return False
-    return is_multiple(substitute(access.index, {axis.var: number(0)}), TEXEL)
+    return bool(texel_axes(nest.accesses[store], [(axis.var, axis.extent)]))
 
 
 def _store(nest: Nest, leaf: int) -> Store:

@@ -48,6 +48,7 @@ class _State:
     nest: Nest
     device: DeviceOptions
     limits: Limits
+    rows: tuple[int, ...]
     decisions: list[Decision]
     stopped: bool = False
 
@@ -68,9 +69,11 @@ class _State:
 Step = Callable[[_State], None]
 
 
-def choose(nest: Nest, device: DeviceOptions, limits: Limits) -> tuple[tuple[ScheduleOption, ...], tuple[Decision, ...]]:
+def choose(
+    nest: Nest, device: DeviceOptions, limits: Limits, rows: tuple[int, ...]
+) -> tuple[tuple[ScheduleOption, ...], tuple[Decision, ...]]:
     """The options to apply to a nest without any, mandatory ones included, and the decisions behind them."""
-    state = _State(nest, device, limits, [])
+    state = _State(nest, device, limits, rows, [])
     for step in CPU_STEPS if device.device_class == "cpu" or not device.has_local else GPU_STEPS:
         if state.stopped:
             break
@@ -143,7 +146,7 @@ def _matrix_operands(nest: Nest) -> tuple[int, int] | None:
 
 def texels(state: _State) -> None:
     """Mandatory image options."""
-    for option in mandatory(state.nest):
+    for option in mandatory(state.nest, state.rows):
         state.attempt("texels", "an image is written by whole texels", option)
 
 

@@ -62,9 +62,7 @@ async def assets(request: Request, name: str) -> Response:
 @ROUTER.get(PROBLEM_PAGE)
 async def categories() -> Response:
     """What each category of problem means: where the `type` of every problem document leads."""
-    rows = "".join(
-        f'<dt id="{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(title)}.</dd>' for name, title in TITLES.items()
-    )
+    rows = "".join(f'<dt id="{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(title)}.</dd>' for name, title in TITLES.items())
     head = "<!doctype html><html lang=en><meta charset=utf-8><title>Lathe: problems</title>"
     page = f"{head}<h1>Problems</h1><dl>{rows}</dl></html>"
     return Response(page, media_type="text/html; charset=utf-8")

@@ -13,20 +13,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
 from service.device.device import DeviceBusy, DeviceLost, Facts, RunTimedOut, Trial, Verdict
 from service.logs import logger
 
-R = TypeVar("R")
 log = logger("device")
 
 GRACE_S = 5.0  # past a time limit, for the kill itself
@@ -89,6 +88,9 @@ def _pool(cache: str, tasks: int, memory_bytes: int) -> ProcessPool:
     )
 
 
+# What it looks like when a process is lost, in its own words or in those of its pool.
+LOST = (ProcessExpired, BrokenProcessPool, FutureCancelled, RuntimeError, OSError)
+
 _runners: dict[tuple[int, int], Any] = {}  # in a device's process: made once, used for each run
 
 
@@ -111,6 +113,7 @@ class OpenclDevice:
         self._turn = asyncio.Lock()
         self._waiting = 0
         self._alive = False
+        self._runs = 0  # of the present process
         self._pool = self._new()
 
     @property
@@ -126,21 +129,7 @@ class OpenclDevice:
 
     async def start(self) -> bool:
         async with self._turn:
-            try:
-                verdict = await self._run(judged, self._facts.choice, KNOWN, seconds=START_S)
-                self._alive = verdict.verdict == "right"
-            except (
-                ProcessExpired,
-                TimeoutError,
-                BrokenProcessPool,
-                FutureCancelled,
-                RuntimeError,
-                OSError,
-                MemoryError,
-            ) as error:
-                log.warning("a device does not answer", device=self._facts.name, why=f"{type(error).__name__}: {error}")
-                self._renew()
-                self._alive = False
+            await self._warm()
         return self._alive
 
     async def judge(self, trial: Trial) -> Verdict:
@@ -153,44 +142,54 @@ class OpenclDevice:
         finally:
             self._waiting -= 1
 
+    async def _warm(self) -> None:
+        """Sees to it that the process is there and its driver loaded, so that no run's time goes into that."""
+        if 0 < self._runs < TASKS:
+            return
+        self._runs = 0
+        try:
+            verdict = await self._run(KNOWN, START_S)
+            self._alive = verdict.verdict == "right"
+        except (*LOST, TimeoutError, MemoryError) as error:
+            log.warning("a device does not answer", device=self._facts.name, why=f"{type(error).__name__}: {error}")
+            self._renew()
+            self._alive = False
+
     async def _judge(self, trial: Trial) -> Verdict:
+        seconds = self._conditions.run_s
         for left in reversed(range(TRIES)):
+            await self._warm()
+            if not self._alive:
+                raise DeviceLost(f"{self._facts.name} does not answer", retry_after_s=10)
             try:
-                verdict = await self._run(judged, self._facts.choice, trial, seconds=self._conditions.run_s)
-            except TimeoutError as error:
-                if not error.args:  # ours: pebble did not manage to end it
-                    self._renew()
+                verdict = await self._run(trial, seconds)
+            except TimeoutError:
+                self._renew()
                 raise RunTimedOut(
-                    f"the run was stopped at its time limit of {self._conditions.run_s:g} s",
-                    limit="run_seconds",
-                    allowed=self._conditions.run_s,
+                    f"the run was stopped at its time limit of {seconds:g} s", limit="run_seconds", allowed=seconds
                 ) from None
-            except ProcessExpired as error:
-                if not left:
-                    return Verdict(
-                        "wrong", "crash", f"the program ended its process {TRIES} times (exit code {error.exitcode})"
-                    )
-                continue
-            except (BrokenProcessPool, FutureCancelled, RuntimeError, OSError) as error:
+            except LOST as error:
                 self._renew()
                 if not left:
-                    self._alive = False
-                    raise DeviceLost(f"{self._facts.name} does not answer: {error}", retry_after_s=10) from None
+                    code = f" (exit code {error.exitcode})" if isinstance(error, ProcessExpired) else ""
+                    return Verdict("wrong", "crash", f"the program ended its process {TRIES} times{code}")
                 continue
-            self._alive = True
             if verdict.suspect:
                 self._renew()
             return verdict
         raise AssertionError("unreachable")
 
-    async def _run(self, work: Callable[..., R], *args: object, seconds: float) -> R:
-        future = self._pool.schedule(work, args=list(args), timeout=seconds)
+    async def _run(self, trial: Trial, seconds: float) -> Verdict:
+        self._runs += 1
+        future = self._pool.schedule(judged, args=[self._facts.choice, trial], timeout=seconds)
         async with asyncio.timeout(seconds + START_S + GRACE_S):
-            result: R = await asyncio.wrap_future(future)
-        return result
+            verdict: Verdict = await asyncio.wrap_future(future)
+        return verdict
 
     def _renew(self) -> None:
+        """Another process, with a pool of its own: whatever has happened to this one concerns nobody else."""
         self._end()
+        self._runs = 0
         self._pool = self._new()
 
     def _end(self) -> None:

@@ -137,9 +137,7 @@ class SqliteStore:
         try:
             db.executemany("INSERT OR REPLACE INTO entries (kind, key, value, expires) VALUES (?,?,?,?)", rows)
             if self._puts % SWEEP_EVERY == 1:
-                db.execute(
-                    "DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries WHERE expires<=? LIMIT ?)", (now, SWEEP_MOST)
-                )
+                db.execute("DELETE FROM entries WHERE rowid IN (SELECT rowid FROM entries WHERE expires<=? LIMIT ?)", (now, SWEEP_MOST))
         except BaseException:
             db.execute("ROLLBACK")
             raise

@@ -58,9 +58,7 @@ async def test_a_new_kernel_is_compiled(service: Running) -> None:
 async def test_the_same_kernel_is_a_hit_with_the_same_bytes(service: Running) -> None:
     first = await service.compile({"kernel": 1})
     again = await service.compile({"kernel": 1})
-    spelt_otherwise = await service.client.post(
-        "/compile", content=b'{ "kernel" :1 }', headers={"content-type": "application/json"}
-    )
+    spelt_otherwise = await service.client.post("/compile", content=b'{ "kernel" :1 }', headers={"content-type": "application/json"})
 
     assert ["compiled", "hit", "hit"] == [r.headers["lathe-result"] for r in (first, again, spelt_otherwise)]
     assert first.content == again.content == spelt_otherwise.content
@@ -113,8 +111,7 @@ async def test_bodies_may_be_coded_in_both_directions(service: Running, coding: 
 async def test_each_coding_has_its_own_strong_tag(service: Running) -> None:
     await service.compile({"kernel": 1})
     tags = [
-        (await service.compile({"kernel": 1}, **{"accept-encoding": coding})).headers["etag"]
-        for coding in ("identity", "gzip", "zstd")
+        (await service.compile({"kernel": 1}, **{"accept-encoding": coding})).headers["etag"] for coding in ("identity", "gzip", "zstd")
     ]
 
     assert 3 == len(set(tags))
@@ -153,9 +150,7 @@ async def test_a_refused_kernel_says_where_and_is_refused_again_without_compilin
     for _ in range(2):
         body = told(await service.compile({"kernel": 1, "do": "refuse"}), 422, "ast")
 
-        assert ("/ast/nodes/3", "a kernel", "'something else'", 3) == tuple(
-            body[name] for name in ("pointer", "expected", "got", "node")
-        )
+        assert ("/ast/nodes/3", "a kernel", "'something else'", 3) == tuple(body[name] for name in ("pointer", "expected", "got", "node"))
     assert 1 == len(service.compiler.compiled)
     assert 2 == service.metric("lathe_compile_requests_total", target="c", result="ast")
 
@@ -185,9 +180,7 @@ async def test_an_unforeseen_exception_is_a_problem_too(service: Running) -> Non
     ("error", "category"),
     [(QueueFull("full", retry_after_s=7), "overload"), (WorkerLost("lost", retry_after_s=7), "unavailable")],
 )
-async def test_what_is_nobodys_fault_says_when_to_come_back_and_is_not_kept(
-    service: Running, error: Exception, category: str
-) -> None:
+async def test_what_is_nobodys_fault_says_when_to_come_back_and_is_not_kept(service: Running, error: Exception, category: str) -> None:
     service.compiler.raises = error
     response = await service.compile({"kernel": 1})
     told(response, 503, category)
@@ -201,9 +194,7 @@ async def test_what_is_nobodys_fault_says_when_to_come_back_and_is_not_kept(
         assert 200 == (await service.compile({"kernel": 2})).status_code
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b'{"kernel": NaN}', b'{"kernel": 1} x', b'{"kernel": 1, "kernel": 2}', b"\xff\xfe", b"\x00"]
-)
+@pytest.mark.parametrize("body", [b"", b"{", b'{"kernel": NaN}', b'{"kernel": 1} x', b'{"kernel": 1, "kernel": 2}', b"\xff\xfe", b"\x00"])
 async def test_what_is_not_one_json_text_is_a_400(service: Running, body: bytes) -> None:
     told(await service.client.post("/compile", content=body, headers={"content-type": "application/json"}), 400, "wire")
 
@@ -212,9 +203,7 @@ async def test_json_that_is_no_request_is_a_422_with_the_place(service: Running)
     assert "/kernel" == told(await service.compile({}), 422, "wire")["pointer"]
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/json; charset=utf-16", "application/x-www-form-urlencoded", "", "x"]
-)
+@pytest.mark.parametrize("kind", ["text/plain", "application/json; charset=utf-16", "application/x-www-form-urlencoded", "", "x"])
 async def test_another_media_type_is_a_415(service: Running, kind: str) -> None:
     response = await service.client.post("/compile", content=b'{"kernel": 1}', headers={"content-type": kind})
     told(response, 415, "request")
@@ -222,9 +211,7 @@ async def test_another_media_type_is_a_415(service: Running, kind: str) -> None:
     assert "application/json" == response.headers["accept"]
 
 
-@pytest.mark.parametrize(
-    "kind", ["application/json", "application/json; charset=UTF-8", "application/vnd.lathe+json", "Application/JSON"]
-)
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=UTF-8", "application/vnd.lathe+json", "Application/JSON"])
 async def test_every_spelling_of_json_is_taken(service: Running, kind: str) -> None:
     response = await service.client.post("/compile", content=b'{"kernel": 1}', headers={"content-type": kind})
 
@@ -350,9 +337,7 @@ async def test_the_source_alone_is_text_with_a_file_name(service: Running) -> No
     assert "text/plain; charset=utf-8" == response.headers["content-type"]
     assert response.headers["content-disposition"].startswith('inline; filename="k_1.')
     tag = response.headers["etag"]
-    assert (
-        304 == (await service.client.get(f"{compiled.headers['location']}/source", headers={"if-none-match": tag})).status_code
-    )
+    assert 304 == (await service.client.get(f"{compiled.headers['location']}/source", headers={"if-none-match": tag})).status_code
     told(await service.client.get(f"/program/{NO_KEY}/source"), 404, "request")
 
 

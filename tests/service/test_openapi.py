@@ -23,10 +23,7 @@ def described() -> dict[str, Any]:
 
 DESCRIPTION = described()
 OPERATIONS = [
-    (path, method, operation)
-    for path, item in DESCRIPTION["paths"].items()
-    for method, operation in item.items()
-    if method in METHODS
+    (path, method, operation) for path, item in DESCRIPTION["paths"].items() for method, operation in item.items() if method in METHODS
 ]
 EXAMPLES = [
     (path, name, example["value"], operation)
@@ -73,9 +70,7 @@ def test_operations_have_names_of_their_own() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize(
-    ("path", "method", "operation"), OPERATIONS, ids=[f"{method} {path}" for path, method, _ in OPERATIONS]
-)
+@pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS, ids=[f"{method} {path}" for path, method, _ in OPERATIONS])
 def test_every_operation_says_what_it_answers(path: str, method: str, operation: dict[str, Any]) -> None:
     assert operation["summary"]
     assert "200" in operation["responses"]
@@ -87,9 +82,7 @@ def test_every_operation_says_what_it_answers(path: str, method: str, operation:
             assert {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}} == response["content"]
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "body", "operation"), EXAMPLES, ids=[f"{path} {name}" for path, name, _, _ in EXAMPLES]
-)
+@pytest.mark.parametrize(("path", "name", "body", "operation"), EXAMPLES, ids=[f"{path} {name}" for path, name, _, _ in EXAMPLES])
 def test_every_example_can_be_sent_as_it_stands(
     service: Service, path: str, name: str, body: dict[str, Any], operation: dict[str, Any]
 ) -> None:

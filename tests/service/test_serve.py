@@ -234,9 +234,7 @@ def test_its_log_is_json_with_the_ids_of_each_request() -> None:
         service.end()
 
         lines = [line for line in service.logged("request") if line.get("request_id") == "my-request"]
-        assert [(200, "compiled", trace), (500, "internal", trace)] == [
-            (x["status"], x["result"], x["trace_id"]) for x in lines
-        ]
+        assert [(200, "compiled", trace), (500, "internal", trace)] == [(x["status"], x["result"], x["trace_id"]) for x in lines]
         assert key_of({"kernel": 1}) == lines[0]["key"]
         defects = [line for line in service.lines if line["level"] == "error"]
         assert defects

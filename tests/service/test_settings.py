@@ -76,9 +76,7 @@ def test_a_value_without_sense_is_an_error_that_names_setting_and_origin(name: s
 def test_every_limit_of_the_compiler_is_a_setting_with_its_default() -> None:
     loaded = load(environ={"LATHE_LIMIT_NODES": "7"})
 
-    assert {f"limit_{field.name}" for field in fields(Limits)} == {
-        name for name in Settings.model_fields if name.startswith("limit_")
-    }
+    assert {f"limit_{field.name}" for field in fields(Limits)} == {name for name in Settings.model_fields if name.startswith("limit_")}
     assert Limits(nodes=7) == loaded.settings.limits
 
 

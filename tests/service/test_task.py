@@ -84,9 +84,7 @@ def test_the_limits_of_the_job_are_kept() -> None:
         (AssertionError(), CompilerBug),
     ],
 )
-def test_whatever_the_compiler_raises_is_an_outcome(
-    monkeypatch: pytest.MonkeyPatch, raised: Exception, kind: type[Exception]
-) -> None:
+def test_whatever_the_compiler_raises_is_an_outcome(monkeypatch: pytest.MonkeyPatch, raised: Exception, kind: type[Exception]) -> None:
     def broken(*_: object) -> Program:
         raise raised
 

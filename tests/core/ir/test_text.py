@@ -64,7 +64,7 @@ def _arg(random: Random, op: Op, count: int) -> Arg:
         case Op.LESS:
             return random.randrange(-9, 9)
         case _:
-            pool: tuple[Arg, ...] = (None, None, 5, -3, FLOAT16, "a \"b\" \\ : {c", (1, (2, None), "n"), (), (7,), 1.5, True, float("-inf"))
+            pool: tuple[Arg, ...] = (None, None, 5, -3, FLOAT16, 'a "b" \\ : {c', (1, (2, None), "n"), (), (7,), 1.5, True, float("-inf"))
             return random.choice(pool)
 
 

@@ -9,9 +9,10 @@ import pytest
 from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INDEX, INDEX32, INT8, INT32, UINT8, VOID, DType
 from core.errors import CompilerBug
 from core.index import less, number
+from core.ir.form import RULES
 from core.ir.op import OPS, Op
 from core.ir.value import Value, alu, constant, make, sink
-from core.ir.verify import _RULES, verify
+from core.ir.verify import verify
 from tests.core.ir.graphs import graph
 
 
@@ -65,7 +66,10 @@ ILL_FORMED: dict[str, tuple[str, Callable[[], Value]]] = {
     "a lane that isn't there": ("lane 2 of 2", lambda: make(Op.EXTRACT, FLOAT32, (x(lanes=2),), 2)),
     "an address that is a float": ("an address", lambda: make(Op.LOAD, FLOAT32, (array(), x()), (1, False))),
     "a gate that is an integer": ("a gate is one bool", lambda: make(Op.LOAD, FLOAT32, (array(), number(0), one(INT32), one()), (1, True))),
-    "a gate without its alternative": ("at least", lambda: make(Op.LOAD, FLOAT32, (array(), number(0), less(loop(), number(2))), (1, True))),
+    "a gate without its alternative": (
+        "at least",
+        lambda: make(Op.LOAD, FLOAT32, (array(), number(0), less(loop(), number(2))), (1, True)),
+    ),
     "an alternative of another type": (
         "the alternative",
         lambda: make(Op.LOAD, FLOAT32, (array(), number(0), less(loop(), number(2)), one(INT32)), (1, True)),
@@ -112,7 +116,7 @@ def test_what_is_ill_formed_is_refused_with_the_rule_and_the_text(name: str) -> 
 
 
 def test_every_operation_has_a_rule() -> None:
-    assert set(OPS) == set(_RULES)
+    assert set(OPS) == set(RULES)
 
 
 def test_graphs_as_they_are_lowered_are_well_formed() -> None:

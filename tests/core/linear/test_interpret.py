@@ -14,6 +14,7 @@ from core.ir.value import Value, alu, cast, constant, make
 from core.linear.interpret import Fault, run
 from core.linear.listing import Listing
 
+
 def index(n: int) -> Value:
     return constant(n, INDEX32)
 
@@ -168,7 +169,7 @@ def test_a_barrier_is_where_lanes_meet() -> None:
 
 
 def test_shared_memory_without_a_barrier_is_a_fault() -> None:
-    with pytest.raises(Fault, match="nobody has written|by another"):
+    with pytest.raises(Fault, match=r"nobody has written|by another"):
         run(reversed_in_shared(barrier=False), {0: [0] * 4})
 
 

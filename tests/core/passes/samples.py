@@ -30,7 +30,25 @@ def number(random: Random, dtype: DType) -> Number:
     if dtype.is_float:
         return dtype.round(random.choice(SPECIAL_FLOATS) if random.random() < 0.6 else random.uniform(-100, 100))
     if random.random() < 0.7:
-        edges = (0, 1, -1, 2, 3, 4, 5, 7, 8, 12, -3, -8, dtype.bits, dtype.bits - 1, int(dtype.least), int(dtype.greatest), int(dtype.greatest) - 1)
+        edges = (
+            0,
+            1,
+            -1,
+            2,
+            3,
+            4,
+            5,
+            7,
+            8,
+            12,
+            -3,
+            -8,
+            dtype.bits,
+            dtype.bits - 1,
+            int(dtype.least),
+            int(dtype.greatest),
+            int(dtype.greatest) - 1,
+        )
         return dtype.wrap(random.choice(edges))
     return dtype.wrap(random.getrandbits(64))
 

@@ -9,12 +9,16 @@ import pytest
 from core.dtypes import DType
 from core.ir.evaluate import evaluate
 from core.ir.op import Op
-from core.passes import arithmetic, gates, vectors
-from core.passes.simplify import FAST_RULES, RULES
+from core.passes.arithmetic import FAST_MATH
+from core.passes.gates import GATES
+from core.passes.simplify import EXACT, FAST_RULES, RULES
+from core.passes.vectors import VECTORS
 from core.rewrite import Rule, RuleSet
 from tests.core.passes.samples import bits, instances, is_open, replacements
 
-STRUCTURAL = frozenset((Op.EXTRACT, Op.VECTOR, Op.ACC, Op.UPDATE, Op.LOAD, Op.STORE, Op.BARRIER, Op.SINK))  # no functions of numbers: cases show them
+STRUCTURAL = frozenset(
+    (Op.EXTRACT, Op.VECTOR, Op.ACC, Op.UPDATE, Op.LOAD, Op.STORE, Op.BARRIER, Op.SINK)
+)  # no functions of numbers: cases show them
 VALUE_RULES = [r for r in RULES if r.before.ops[0] not in STRUCTURAL]
 FIRINGS, ATTEMPTS = 60, 6_000
 
@@ -30,7 +34,12 @@ def test_a_rule_keeps_every_bit(rule: Rule) -> None:
                 known = instance.assignment()
                 if is_open(instance.root, known):
                     continue
-                assert bits(evaluate(instance.root, known)) == bits(evaluate(result, known)), (instance.root, instance.root.src, known, result)
+                assert bits(evaluate(instance.root, known)) == bits(evaluate(result, known)), (
+                    instance.root,
+                    instance.root.src,
+                    known,
+                    result,
+                )
         if sum(fired.values()) >= FIRINGS and len(fired) == len(rule.typing().types(rule.typing().root) or fired):
             break
 
@@ -39,8 +48,8 @@ def test_a_rule_keeps_every_bit(rule: Rule) -> None:
 
 
 def test_the_tables_are_whole() -> None:
-    parts = RuleSet(vectors.VECTORS, arithmetic.EXACT, gates.GATES)
+    parts = RuleSet(VECTORS, EXACT, GATES)
 
     assert parts.rules == RULES.rules
-    assert set(FAST_RULES.rules) - set(RULES.rules) == set(arithmetic.FAST_MATH.rules)
+    assert set(FAST_RULES.rules) - set(RULES.rules) == set(FAST_MATH.rules)
     assert len({str(r) for r in RULES}) >= len(RULES.rules) - 8  # rows that differ in their condition only

@@ -112,9 +112,9 @@ def test_large_kernels_are_evaluated_in_pieces() -> None:
     """Two million points, outputs and reduces both in more than one piece; the sum of each row is known."""
     k = Build()
     x = k.index("int32", [40_000, 50], "axis1")
-    k.store(x.sum(1)).store(x.sum(0), [40_000, 50])
+    k.store(x.sum(1), [40_000, 50]).store(x.sum(0), [40_000, 50])
 
-    rows, columns = outputs(k, np.zeros(40_000, np.int32), np.zeros(2_000_000, np.int32), np.arange(50, dtype=np.int32))
+    rows, columns = outputs(k, *(np.zeros(2_000_000, np.int32) for _ in range(2)), np.arange(50, dtype=np.int32))
 
     assert {1225} == set(rows)
     assert [40_000 * c for c in range(50)] == columns[:50]
