@@ -58,11 +58,11 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     watch("leaves", leaves)
     nest = build_nest(kernel, leaves, limits.sites)
     watch("build", nest)
-    options = request.schedule
-    if options == "heuristic":
-        options, decisions = choose(nest, device, limits, request.rows)
+    if isinstance(request.schedule, tuple):
+        nest = scheduled(nest, request.schedule, device, limits, request.rows)
+    else:
+        nest, decisions = choose(nest, device, limits, request.rows)
         watch("decisions", decisions)
-    nest = scheduled(nest, options, device, limits, request.rows)
     watch("schedule", nest)
     lowered = lower(nest, device, called=target.called, micro_op_limit=limits.micro_ops)
     watch("lower", lowered)

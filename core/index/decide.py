@@ -14,7 +14,8 @@ import numpy as np
 
 from core.index.bounds import lower, residue
 from core.index.condition import TRUE, all_of, conjuncts
-from core.index.enumerate import COUNTING, DATA, MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds
+from core.index.enumerate import DATA, MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds, symbolic
+from core.index.extremes import upper_expression
 from core.index.given import Given
 from core.index.linear import negate, number, split
 from core.index.substitute import substitute
@@ -43,11 +44,6 @@ class Decision:
 
 
 PROVED = Decision(Outcome.PROVED)
-
-
-def symbolic(atom: Value) -> bool:
-    """Whether it is an axis, launch index or loop whose extent is an expression."""
-    return atom.op in COUNTING and bool(atom.src) and atom.src[0].op is not Op.CONST
 
 
 def has_data(x: Value) -> bool:
@@ -100,7 +96,16 @@ class Decider:
             return PROVED
         if has_data(x):
             return self._with_data(x, valid)
+        if self._never_by_launch(x, valid):
+            return PROVED
         return self._enumerated(x, without_data(valid))
+
+    def _never_by_launch(self, x: Value, valid: Value) -> bool:
+        """Whether an expression of variables shows it, where intervals take a variable for a different one in each term."""
+        if not any(atom.op is Op.VARIABLE for atom in x.free):
+            return False
+        bound = upper_expression(negate(x), self.given(valid))
+        return bound is not None and own_bounds(bound)[1] <= 0
 
     def _with_data(self, x: Value, valid: Value) -> Decision:
         """Refuted only where it fails whatever the values are."""

@@ -51,6 +51,11 @@ def _beside_opaque(values: Iterable[Value]) -> set[Value]:
     return {v for v in seen if v in v.free}
 
 
+def symbolic(atom: Value) -> bool:
+    """Whether it is an axis, launch index or loop whose extent is an expression."""
+    return atom.op in COUNTING and bool(atom.src) and atom.src[0].op is not Op.CONST
+
+
 def own_bounds(x: Value) -> Range:
     """The bounds kept on an index value, which always has some."""
     return x.lo, x.hi  # type: ignore[return-value]

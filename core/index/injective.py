@@ -21,9 +21,9 @@ import numpy as np
 
 from core.index.access import Access
 from core.index.condition import FALSE, conjuncts
-from core.index.decide import Decider, Outcome, Point, has_data, sample, symbolic, without_data
+from core.index.decide import Decider, Outcome, Point, has_data, sample, without_data
 from core.index.digits import digits_of
-from core.index.enumerate import MAX_POINTS, Points, atoms_of, box_points
+from core.index.enumerate import MAX_POINTS, Points, atoms_of, box_points, symbolic
 from core.index.given import Given
 from core.index.strides import Linear, Stride, linear, nested, spans
 from core.ir.op import Op

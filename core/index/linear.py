@@ -126,6 +126,27 @@ def add(x: Value, y: Value) -> Value:
     return total((x, y))
 
 
+def shifted(x: Value, n: int) -> Value:
+    """x + n, without looking at its terms again."""
+    if n == 0:
+        return x
+    part, factors, terms = split(x)
+    if not terms:
+        return number(part + n)
+    if part + n == 0 and factors == (1,):
+        return terms[0]
+    return make(Op.SUM, INDEX, terms, (part + n, factors), 1, (x.lo + n, x.hi + n))  # type: ignore[operator]
+
+
+def difference(x: Value, y: Value) -> int | None:
+    """x - y where it is a number: sums are canonical, so their terms are then the same."""
+    if x is y:
+        return 0
+    x0, xc, xt = split(x)
+    y0, yc, yt = split(y)
+    return x0 - y0 if xt == yt and xc == yc else None
+
+
 def scale(x: Value, c: int) -> Value:
     """x · c."""
     if c == 1:

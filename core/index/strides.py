@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.index.bounds import lower
-from core.index.decide import symbolic
+from core.index.enumerate import own_bounds
+from core.index.extremes import greatest_values
 from core.index.given import Given
-from core.index.linear import add, build, multiply, negate, number, split, subtract
+from core.index.linear import add, multiply, negate, number, split, subtract
 from core.ir.op import Op
-from core.ir.parts import integer
 from core.ir.value import Value
 
 _MOST_REACHES = 4  # upper bounds of one reach that are kept, where several are known and none is the least
@@ -67,24 +67,11 @@ def spans(axis: Value, given: Given) -> tuple[Value, ...]:
     return tuple(found)
 
 
-def greatest_values(axis: Value, given: Given) -> Iterable[Value]:
-    """Expressions of variables that the axis never exceeds: its extent less one, and what a condition compares it with."""
-    if symbolic(axis):
-        yield subtract(axis.src[0], number(1))
-    for c in given.conditions:
-        if c.op is Op.LESS and axis in c.src[0].free:
-            _, coefficients, terms = split(c.src[0])
-            pairs = dict(zip(terms, coefficients, strict=True))
-            if pairs.pop(axis, 0) == 1 and pairs and all(_of_variables(t) for t in pairs):
-                yield subtract(number(integer(c) - 1), build(0, pairs))
-
-
-def _of_variables(x: Value) -> bool:
-    return all(atom.op is Op.VARIABLE for atom in x.free)
-
-
 def nested(strides: Iterable[Stride]) -> bool:
     """Whether each stride exceeds the reach of the smaller ones: then different positions give different sums."""
+    strides = tuple(strides)
+    if all(s.stride.op is Op.CONST and len(s.spans) == 1 for s in strides):
+        return _numbers_nest(sorted((abs(own_bounds(s.stride)[0]), own_bounds(s.spans[0])[1]) for s in strides))
     steps = [_upwards(s) for s in strides]
     if any(s is None for s in steps):
         return False
@@ -93,6 +80,15 @@ def nested(strides: Iterable[Stride]) -> bool:
         if not any(lower(subtract(s.stride, reach)) >= 1 for reach in reaches):
             return False
         reaches = _further(reaches, s)
+    return True
+
+
+def _numbers_nest(steps: list[tuple[int, int]]) -> bool:
+    reach = 0
+    for stride, span in steps:
+        if stride <= reach:
+            return False
+        reach += stride * span
     return True
 
 

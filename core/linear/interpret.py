@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from core.dtypes import BFLOAT16, DType, Number
+from core.dtypes import BFLOAT16, BOOL, DType, Number
 from core.ir.evaluate import Content, from_bits, meaning, to_bits
 from core.ir.op import Op
 from core.ir.parts import Access, access, content, integer, param
@@ -126,6 +126,8 @@ def _number(found: Any, dtype: DType) -> Number:
     if not hasattr(found, "item"):
         return found  # type: ignore[no-any-return]
     number: Number = found.item()
+    if dtype is BOOL:
+        return number != 0
     return from_bits(number, dtype) if dtype is BFLOAT16 and isinstance(number, int) else number
 
 

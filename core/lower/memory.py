@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT32, INDEX, VOID, DType
 from core.errors import CompilerBug
-from core.index import TRUE, conjuncts, floordiv, less, mod, number, subtract
+from core.index import TRUE, conjuncts, floordiv, less, mod, number, split
 from core.index.access import Access
 from core.index.bounds import is_multiple, residue
 from core.index.given import Given
+from core.index.linear import build, difference, shifted
 from core.index.substitute import Substitution
 from core.ir.op import Op
 from core.ir.parts import integer
@@ -47,6 +48,7 @@ class Memory:
         self.params = params_of(nest, device.alignment)
         self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
         self.loaded: dict[int, dict[Value, None]] = {}
+        self.digits: dict[tuple[tuple[Value, Value], ...], Substitution] = {}
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -145,13 +147,28 @@ class Memory:
         axes = joined(self.expanded, [own, *(e for _, e in opaque), *([value] if value is not None else [])])
         if not axes and not opaque:
             return axes, [base]
+        rest, strides = _apart(base, own.axes)
         accesses = []
+        placed: dict[tuple[Value, ...], Access] = {}
         for digits in points(axes):
-            mapping: dict[Value, Value] = {a.var: number(d) for a, d in digits.items() if a.var in free}
+            offset = sum(stride * digits[a] for a, stride in strides)
+            mapping: dict[Value, Value] = {a.var: number(digits[a]) for a in own.axes if a.var in rest.index.free or a.var in rest.valid.free}
             for atom, elements in opaque:
                 mapping[atom] = index_of(elements.at(digits))
-            accesses.append(base.substituted(Substitution(mapping)) if mapping else base)
+            key = tuple(mapping.values())
+            here = placed.get(key)
+            if here is None:
+                here = placed[key] = rest.substituted(self._at(mapping)) if mapping else rest
+            accesses.append(Access(shifted(here.index, offset), here.valid) if not here.never else here)
         return axes, accesses
+
+    def _at(self, mapping: dict[Value, Value]) -> Substitution:
+        """A substitution of digits: the same one for all leaves, so that what they share is rebuilt once."""
+        key = tuple(mapping.items())
+        found = self.digits.get(key)
+        if found is None:
+            found = self.digits[key] = Substitution(mapping)
+        return found
 
     def _group(self, dtype: DType, axes: tuple[Axis, ...], accesses: list[Access], *, texel: bool = False) -> Group | None:
         """The widest vector access along one of the axes: consecutive, of one gate, aligned, whole."""
@@ -166,11 +183,22 @@ class Memory:
         return None
 
 
+def _apart(access: Access, axes: tuple[Axis, ...]) -> tuple[Access, list[tuple[Axis, int]]]:
+    """An access without the axes it moves along by a constant stride, and these strides: each digit there is an offset."""
+    part, factors, terms = split(access.index)
+    strides: list[tuple[Axis, int]] = []
+    pairs = dict(zip(terms, factors, strict=True))
+    for axis in axes:
+        if axis.var in pairs and axis.var not in access.valid.free and sum(axis.var in t.free for t in terms) == 1:
+            strides.append((axis, pairs.pop(axis.var)))
+    return (Access(build(part, pairs), access.valid), strides) if strides else (access, [])
+
+
 def _consecutive(accesses: list[Access], chunk: list[int]) -> bool:
     first = accesses[chunk[0]]
     for lane, number_ in enumerate(chunk):
         here = accesses[number_]
-        if here.valid is not first.valid or subtract(here.index, first.index) is not number(lane):
+        if here.valid is not first.valid or difference(here.index, first.index) != lane:
             return first.never and here.never
     return aligned(first, len(chunk))
 

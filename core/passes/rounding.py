@@ -58,9 +58,7 @@ def _odd(value: Value) -> Value:
     bits = make(Op.BITCAST, UINT32, (near,), None, near.lanes)
     one = like(1, bits)
     is_even = alu(Op.NOT, alu(Op.CMPNE, alu(Op.AND, bits, one), like(0, bits)))
-    magnitude_grew = alu(
-        Op.WHERE, alu(Op.CMPLT, value, like(0.0, value)), alu(Op.CMPLT, back, value), alu(Op.CMPLT, value, back)
-    )
+    magnitude_grew = alu(Op.WHERE, alu(Op.CMPLT, value, like(0.0, value)), alu(Op.CMPLT, back, value), alu(Op.CMPLT, value, back))
     neighbour = alu(Op.WHERE, magnitude_grew, alu(Op.ADD, bits, like(UINT32.greatest, bits)), alu(Op.ADD, bits, one))
     moves = alu(Op.AND, alu(Op.CMPNE, back, value), is_even)
     return make(Op.BITCAST, FLOAT32, (alu(Op.WHERE, moves, neighbour, bits),), None, near.lanes)

@@ -9,7 +9,6 @@ from core.ir.value import bits_of
 from core.render.dialect import Dialect
 from core.render.text import PRIMARY, UNARY, Text
 
-
 _PLAIN = 1e10  # integers up to here are written out
 
 

@@ -14,12 +14,12 @@ PREFIX = "arg_"
 _OURS = re.compile(r"[dglrasicv][0-9]+")
 KEYWORDS = frozenset(
     (
-        "alignas", "alignof", "and", "asm", "atomic", "auto", "bool", "break", "case", "catch", "char", "class", "complex", "const", "constexpr",
-        "continue", "default", "defined", "delete", "do", "double", "else", "enum", "extern", "false", "float", "for", "friend", "generic", "goto",
-        "half", "i386", "if", "imaginary", "inline", "int", "linux", "long", "main", "namespace", "new", "noreturn", "not", "nullptr", "operator",
-        "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "struct",
-        "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typename", "typeof", "union", "unix", "unsigned", "using",
-        "virtual", "void", "volatile", "while", "xor",
+        "alignas", "alignof", "and", "asm", "atomic", "auto", "bool", "break", "case", "catch", "char", "class", "complex", "const",
+        "constexpr", "continue", "default", "defined", "delete", "do", "double", "else", "enum", "extern", "false", "float", "for",
+        "friend", "generic", "goto", "half", "i386", "if", "imaginary", "inline", "int", "linux", "long", "main", "namespace", "new",
+        "noreturn", "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short",
+        "signed", "sizeof", "static", "static_assert", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try",
+        "typedef", "typename", "typeof", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "while", "xor",
     )
 )  # fmt: skip
 

@@ -98,4 +98,3 @@ class Page:
     def exactly(self, operand: Text, word: str) -> str:
         """An argument whose type must be just this: small types become int in any expression."""
         return operand.words if operand.is_name else f"({word}){operand.at(UNARY)}"
-

@@ -121,8 +121,10 @@ class _Placing:
 
 def _is_cheap(value: Value) -> bool:
     """An index so small that a loop may hold it: compilers compute it before."""
-    return value.op in _CHEAP and len(value.src) <= _CHEAP_TERMS and all(
-        s.op in _ATOMS or (s.op in _CHEAP and len(s.src) == 1 and s.src[0].op in _ATOMS) for s in value.src
+    return (
+        value.op in _CHEAP
+        and len(value.src) <= _CHEAP_TERMS
+        and all(s.op in _ATOMS or (s.op in _CHEAP and len(s.src) == 1 and s.src[0].op in _ATOMS) for s in value.src)
     )
 
 

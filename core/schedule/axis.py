@@ -27,9 +27,9 @@ class AxisKind(Enum):
 EXPANDED = (AxisKind.UNROLL, AxisKind.UPCAST)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """var: the atom accesses name it by. extent: an integer, or a value of declared variables.
+    """Compared by identity. var: the atom accesses name it by. extent: an integer, or a value of declared variables.
 
     reduce_class: the class it belongs to, OF_OUTPUT for an output's. wires: the kernel's axes it was made from.
     """

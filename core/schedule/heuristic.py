@@ -71,14 +71,14 @@ Step = Callable[[_State], None]
 
 def choose(
     nest: Nest, device: DeviceOptions, limits: Limits, rows: tuple[int, ...]
-) -> tuple[tuple[ScheduleOption, ...], tuple[Decision, ...]]:
-    """The options to apply to a nest without any, mandatory ones included, and the decisions behind them."""
+) -> tuple[Nest, tuple[Decision, ...]]:
+    """A nest without options as scheduled, mandatory ones included, and the decisions behind it."""
     state = _State(nest, device, limits, rows, [])
     for step in CPU_STEPS if device.device_class == "cpu" or not device.has_local else GPU_STEPS:
         if state.stopped:
             break
         step(state)
-    return state.nest.applied, tuple(state.decisions)
+    return state.nest, tuple(state.decisions)
 
 
 # ---- what decisions look at ----------------------------------------------------------------------------------------------

@@ -92,7 +92,8 @@ DIALECT = Dialect(
     saturate="",
     reinterpret="",
     reinterpreters={
-        (FLOAT32, UINT32): "float_bits", (UINT32, FLOAT32): "bits_float", (FLOAT64, UINT64): "double_bits", (UINT64, FLOAT64): "bits_double",
+        (FLOAT32, UINT32): "float_bits", (UINT32, FLOAT32): "bits_float",
+        (FLOAT64, UINT64): "double_bits", (UINT64, FLOAT64): "bits_double",
         (FLOAT16, UINT16): "native_bits", (UINT16, FLOAT16): "bits_native",
     },
     narrow={

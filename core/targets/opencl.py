@@ -15,7 +15,14 @@ from core.targets.defaults import DEFAULTS
 from core.targets.target import Target, Watch
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
-_QUICK = {Op.EXP2: "native_exp2", Op.LOG2: "native_log2", Op.SIN: "native_sin", Op.SQRT: "native_sqrt", Op.RECIP: "native_recip", Op.MAX: "fmax"}
+_QUICK = {
+    Op.EXP2: "native_exp2",
+    Op.LOG2: "native_log2",
+    Op.SIN: "native_sin",
+    Op.SQRT: "native_sqrt",
+    Op.RECIP: "native_recip",
+    Op.MAX: "fmax",
+}
 
 # By bits, not by vload_half and vstore_half of a private variable: behind a barrier PoCL 3.0 reads that variable before it is written.
 # Subnormal: aligned by adding 0.5, whose last bit weighs 2**-24 as a half's does. Normal: the exponent's bias goes from 127 to 15.
@@ -88,8 +95,9 @@ DIALECT = Dialect(
     half_pattern=r"\bhalf\d*\b",
     reserved=frozenset(
         (
-            "kernel", "global", "local", "constant", "read_only", "write_only", "read_write", "smp", "barrier", "select", "max", "fmax", "image2d_t",
-            "get_group_id", "get_local_id", "get_global_id", "read_imagef", "write_imagef", "uniform", "pipe", "quad", "sampler_t", "event_t",
+            "kernel", "global", "local", "constant", "read_only", "write_only", "read_write", "uniform", "pipe", "quad",
+            "image2d_t", "sampler_t", "event_t", "smp", "barrier", "select", "max", "fmax",
+            "get_group_id", "get_local_id", "get_global_id", "read_imagef", "write_imagef",
             *_MATH.values(), *_QUICK.values(),
         )
     ),

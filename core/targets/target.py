@@ -9,7 +9,6 @@ from core.device import DeviceOptions
 from core.ir.value import Value
 from core.linear.listing import Listing
 
-
 Watch = Callable[[Value, Value], None]
 
 

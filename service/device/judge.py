@@ -76,6 +76,8 @@ def judge(runner: Runs, trial: Trial) -> Verdict:
         return Verdict("unfit", "launch", str(error), reports)
     except OutsideBuffer as error:
         return Verdict("unfit", "inputs", f"no inputs can be made up for this kernel: {error}", reports)
+    except MemoryError:
+        return Verdict("unfit", "launch", "the buffers need more memory than a run may have", reports)
     except BadLaunch as error:
         return Verdict("wrong", "launch", str(error), reports)
     except NotBuilt as error:

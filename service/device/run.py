@@ -124,7 +124,13 @@ class Runner:
     def run(
         self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]
     ) -> Ran:
-        """Runs the program once on copies of the buffers. Raises BadLaunch, Unfit, or what the driver raises."""
+        """Runs the program once on copies of the buffers. Raises BadLaunch, or Unfit where the device or its driver refuses."""
+        try:
+            return self._ran(program, kernel, buffers, variables)
+        except self._cl.Error as error:
+            raise Unfit(f"the driver refuses the run: {error}") from None
+
+    def _ran(self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]) -> Ran:
         cl = self._cl
         values = bound(program["arguments"], variables)
         launch = launch_of(program, values)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from service import logs
-from service.app import build_app, sizes_of, store_of
-from service.metrics import Metrics
-from service.serve import run as serve
-from service.settings import load
-from service.workers.pool import Pool
-from tests.service.fake import FakePool
-from tests.service.fake_task import run
-
 
 def main() -> int:
+    """Imports here, not above: each worker imports this module again and needs none of them."""
+    from service import logs
+    from service.app import build_app, sizes_of, store_of
+    from service.metrics import Metrics
+    from service.serve import run as serve
+    from service.settings import load
+    from service.workers.pool import Pool
+    from tests.service.fake import FakePool
+    from tests.service.fake_task import run
+
     settings = load().settings
     logs.configure(settings.log_level)
     metrics = Metrics()

@@ -38,7 +38,7 @@ class Service:
 
     def __init__(self, module: list[str], settings: dict[str, object]) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LATHE_")}
-        asked = {"port": 0, "workers": 2, "devices": "none", **settings}
+        asked = {"port": 0, "workers": 1, "devices": "none", **settings}
         environment |= {f"LATHE_{name.upper()}": str(value) for name, value in asked.items()}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process would compile every source anew

@@ -54,7 +54,7 @@ def test_a_kernel_that_kills_every_worker_is_one_clear_error_and_then_left_alone
 
 
 def test_a_compile_past_its_time_limit_is_a_504_and_the_next_one_works(tmp_path: Path) -> None:
-    with served(FAKE, store="memory://", compile_seconds=0.3, workers=1) as service:
+    with served(FAKE, store="memory://", compile_seconds=0.3) as service:
         slow = service.compile(kernel=1, do="spin", file=str(tmp_path / "pid"))
 
         assert (504, "limit", "compile_seconds", 0.3) == (
@@ -66,7 +66,7 @@ def test_a_compile_past_its_time_limit_is_a_504_and_the_next_one_works(tmp_path:
 
 def test_a_compile_past_its_memory_limit_is_a_422_and_the_next_one_works() -> None:
     most = 400 << 20
-    with served(FAKE, store="memory://", worker_memory_bytes=most, workers=1) as service:
+    with served(FAKE, store="memory://", worker_memory_bytes=most) as service:
         for do in ("eat", "eat_unseen"):
             large = service.compile(kernel=1, do=do, allowed=most)
 
@@ -78,7 +78,7 @@ def test_a_compile_past_its_memory_limit_is_a_422_and_the_next_one_works() -> No
 
 
 def test_a_full_queue_is_a_503_that_says_when_to_come_back(tmp_path: Path) -> None:
-    with served(FAKE, store="memory://", workers=1, queue_limit=0) as service:
+    with served(FAKE, store="memory://", queue_limit=0) as service:
         file = tmp_path / "pid"
         thread, results = in_background(lambda: service.compile(kernel=1, do="wait", file=str(file)))
         until(lambda: poll_file(file), "the compile has begun")
@@ -92,7 +92,7 @@ def test_a_full_queue_is_a_503_that_says_when_to_come_back(tmp_path: Path) -> No
 
 
 def test_a_client_that_hangs_up_harms_no_other(tmp_path: Path) -> None:
-    with served(FAKE, store="memory://", workers=1) as service:
+    with served(FAKE, store="memory://") as service:
         file = tmp_path / "pid"
         body = {"kernel": 1, "do": "wait", "file": str(file)}
         with pytest.raises(httpx.ReadTimeout):
@@ -186,7 +186,7 @@ def test_a_program_damaged_in_redis_is_compiled_again(own_redis: RedisServer) ->
 
 
 def test_told_to_end_it_is_not_ready_finishes_its_work_and_ends_in_order(tmp_path: Path) -> None:
-    with served(FAKE, store="memory://", workers=1, drain_notice_s=1.0) as service:
+    with served(FAKE, store="memory://", drain_notice_s=1.0) as service:
         file = tmp_path / "pid"
         thread, results = in_background(lambda: service.compile(kernel=1, do="wait", file=str(file)))
         until(lambda: poll_file(file), "the compile has begun")
@@ -201,7 +201,7 @@ def test_told_to_end_it_is_not_ready_finishes_its_work_and_ends_in_order(tmp_pat
 
 
 def test_told_twice_it_ends_at_once_and_takes_its_workers_along(tmp_path: Path) -> None:
-    with served(FAKE, store="memory://", workers=1) as service:
+    with served(FAKE, store="memory://") as service:
         file = tmp_path / "pid"
         in_background(lambda: quietly(lambda: service.compile(kernel=1, do="spin", file=str(file))))
         worker = int(until(lambda: poll_file(file), "the compile has begun"))
@@ -215,7 +215,7 @@ def test_told_twice_it_ends_at_once_and_takes_its_workers_along(tmp_path: Path) 
 
 
 def test_workers_end_when_the_service_is_killed(tmp_path: Path) -> None:
-    with served(FAKE, store="memory://", workers=1) as service:
+    with served(FAKE, store="memory://") as service:
         file = tmp_path / "pid"
         in_background(lambda: quietly(lambda: service.compile(kernel=1, do="spin", file=str(file))))
         worker = int(until(lambda: poll_file(file), "the compile has begun"))

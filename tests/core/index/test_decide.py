@@ -91,6 +91,14 @@ def test_a_symbolic_extent_counts() -> None:
     assert Outcome.REFUTED is Decider().nonnegative(value("n - 2 - i", n=n, i=i), TRUE).outcome
 
 
+def test_a_variable_of_many_values_is_no_reason_to_try_them() -> None:
+    n, i = variable("n", 0, 2**31 - 1), axis(0, 8)
+    g = axis_value(1, add(n, number(1)))
+
+    assert Outcome.PROVED is Decider().nonnegative(value("8*n + 7 - g - i - i*n", n=n, g=g, i=i), TRUE).outcome
+    assert Outcome.REFUTED is Decider().nonnegative(value("8*n + 6 - g - i - i*n", n=n, g=g, i=i), TRUE).outcome
+
+
 def test_values_of_other_nodes_are_refuted_only_for_every_value() -> None:
     i = axis(0, 8)
     gathered = make(Op.OPAQUE, INDEX, (i,), (3, -128, 127), 1, (-128, 127))

@@ -36,6 +36,7 @@ VARIABLES = {"n": (1, 100), "m": (0, 9), "start": (0, 127), "low": (-5, 5)}
         ("6144", (2, 3, 128), "(start + axis1)%64*96 + axis2%96", ()),
         ("100", ("n",), "axis0 + low", ("axis0 + low >= 0", "axis0 + low < 100")),
         ("low+6", (1,), "low + 5", ()),
+        ("4915", (64,), "141*axis0 - axis0*axis0", ("axis0 < n",)),
     ],
 )
 def test_the_size_is_what_the_greatest_index_needs(size: str, extents: tuple[int | str, ...], index: str, valid: tuple[str, ...]) -> None:

@@ -62,13 +62,14 @@ def unknown(name: int, dtype: DType, lanes: int = 1) -> Value:
 class Instance:
     """The left side of a rule over random types and leaves."""
 
-    def __init__(self, rule: Rule, random: Random) -> None:
+    def __init__(self, rule: Rule, random: Random, tame: bool = False) -> None:
         self.random = random
+        self.tame = tame  # only floats that are small powers of two
         before = rule.before
         if len(before.ops) > 1:
             before = Apply((random.choice(before.ops),), before.src)
         self.typing = Typing(before, None)
-        self.loose = random.random() < 0.25  # types the rule is not for: then it must not fire, or hold all the same
+        self.loose = not tame and random.random() < 0.25  # types the rule is not for: then it must not fire, or hold all the same
         self.lanes = random.choice((1, 1, 1, 2))
         self.chosen: dict[int, DType] = {}
         self.holes: dict[str, Value] = {}
@@ -116,7 +117,7 @@ class Instance:
     def _hole(self, hole: Hole) -> Value:
         dtype, random = self._dtype(hole), self.random
         if hole.constant or random.random() < 0.1:
-            return constant(number(random, dtype), dtype, self.lanes)
+            return constant(self._number(dtype), dtype, self.lanes)
         if not dtype.is_integer or random.random() < 0.5:
             return self._leaf(dtype)
         match random.randrange(4):
@@ -134,10 +135,15 @@ class Instance:
         self.leaves.append(leaf)
         return leaf
 
+    def _number(self, dtype: DType) -> Number:
+        if self.tame and dtype.is_float:
+            return self.random.choice((1.0, -1.0, 2.0, -4.0, 0.5))
+        return number(self.random, dtype)
+
     def assignment(self) -> dict[Value, Content]:
         """Random contents for the leaves."""
         return {
-            leaf: number(self.random, leaf.dtype) if self.lanes == 1 else tuple(number(self.random, leaf.dtype) for _ in range(self.lanes))
+            leaf: self._number(leaf.dtype) if self.lanes == 1 else tuple(self._number(leaf.dtype) for _ in range(self.lanes))
             for leaf in self.leaves
         }
 
@@ -163,12 +169,12 @@ def replacements(rule: Rule, root: Value) -> Iterator[Value]:
             yield result
 
 
-def instances(rule: Rule, seed: int) -> Iterator[Instance]:
+def instances(rule: Rule, seed: int, tame: bool = False) -> Iterator[Instance]:
     """Endlessly many."""
     random = Random(f"{rule} {seed}")
     while True:
         try:
-            yield Instance(rule, random)
+            yield Instance(rule, random, tame)
         except Unfit:
             continue
 

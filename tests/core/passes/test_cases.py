@@ -9,7 +9,9 @@ import pytest
 from core.ir.parse import parse
 from core.ir.text import show
 from core.ir.verify import verify
-from core.passes.simplify import simplify
+from core.passes.simplify import RULES, simplified, simplify
+from core.rewrite import Rule
+from tests.core.passes.test_rules import STRUCTURAL
 
 CASES = Path(__file__).parent / "cases"
 
@@ -32,3 +34,11 @@ def test_before_becomes_after(title: str, fast_math: bool, before: str, after: s
     verify(root, "raw", title)
 
     assert show(expected) == show(simplify(root, fast_math=fast_math)[0])
+
+
+def test_every_rule_on_structure_has_a_case() -> None:
+    fired: set[Rule] = set()
+    for _, fast_math, before, _ in cases():
+        fired.update(simplified(parse(before), fast_math=fast_math)[2])
+
+    assert not [str(rule) for rule in RULES if rule.before.ops[0] in STRUCTURAL and rule not in fired]

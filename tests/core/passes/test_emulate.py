@@ -12,7 +12,7 @@ from core.ir.op import Op
 from core.ir.value import Value, alu, constant, sink
 from core.ir.walk import ordered
 from core.targets import TARGETS, Target
-from tests.core.render.building import BOTH, C, OPENCL, as_type, load, loop, param, point, register, store, updated
+from tests.core.render.building import BOTH, OPENCL, C, as_type, load, loop, param, point, register, store, updated
 
 NARROW = (FLOAT16, BFLOAT16)
 

@@ -40,7 +40,9 @@ def variable(name: str, least: int, greatest: int) -> Value:
     return make(Op.VARIABLE, INDEX, (), (name, least, greatest), 1, (least, greatest))
 
 
-def load(array: Value, *addresses: Value, lanes: int = 1, gate: Value | None = None, other: Number = 0, dtype: DType | None = None) -> Value:
+def load(
+    array: Value, *addresses: Value, lanes: int = 1, gate: Value | None = None, other: Number = 0, dtype: DType | None = None
+) -> Value:
     dtype = dtype or array.dtype
     src = (array, *addresses, *((gate, constant(other, dtype, lanes)) if gate is not None else ()))
     return make(Op.LOAD, dtype, src, (len(addresses), gate is not None), lanes)
@@ -107,6 +109,25 @@ def program(
 Stores = Callable[[Value, tuple[Value, ...]], tuple[Value, ...]]  # the point, the params → the stores
 
 __all__ = [
-    "BOOL", "BOTH", "C", "FALSE", "OPENCL", "TRUE", "Built", "Stores", "as_type", "below", "lane", "load", "loop", "param", "point", "program",
-    "register", "store", "updated", "variable", "vector",
+    "BOOL",
+    "BOTH",
+    "FALSE",
+    "OPENCL",
+    "TRUE",
+    "Built",
+    "C",
+    "Stores",
+    "as_type",
+    "below",
+    "lane",
+    "load",
+    "loop",
+    "param",
+    "point",
+    "program",
+    "register",
+    "store",
+    "updated",
+    "variable",
+    "vector",
 ]  # fmt: skip

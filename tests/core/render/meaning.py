@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,10 +17,13 @@ from core.ir.value import bits_of
 Array = NDArray[Any]
 ANY = None  # as an expected value: nothing is promised
 
-_NUMPY = {name: np.dtype(name) for name in DTYPES if name not in ("bool", "bfloat16")} | {"bool": np.dtype(np.uint8), "bfloat16": np.dtype(np.uint16)}
+_NUMPY = {name: np.dtype(name) for name in DTYPES if name not in ("bool", "bfloat16")} | {
+    "bool": np.dtype(np.uint8),
+    "bfloat16": np.dtype(np.uint16),
+}
 
 
-def array(numbers: list[Number], dtype: DType) -> Array:
+def array(numbers: Sequence[Number], dtype: DType) -> Array:
     """Numbers, all of them values of the type, as they lie in memory."""
     if dtype is BFLOAT16:
         return np.array([bits_of(float(x), dtype) for x in numbers], np.uint16)
@@ -46,12 +50,21 @@ def edges(dtype: DType, rng: np.random.Generator, more: int = 6) -> list[Number]
         tiny = math.ldexp(1.0, 1 - dtype.exponent_max)
         step = math.ldexp(1.0, 2 - dtype.exponent_max - dtype.significand)
         great = math.ldexp(2.0 - math.ldexp(1.0, 1 - dtype.significand), dtype.exponent_max)
-        plain = [dtype.round(x) for x in (0.0, 1.0, 1.5, 3.0, 127.0, 128.0, 255.5, great, math.inf)] + ([tiny, tiny / 2, step, 3 * step] if dtype is FLOAT16 else [tiny])
+        plain = [dtype.round(x) for x in (0.0, 1.0, 1.5, 3.0, 127.0, 128.0, 255.5, great, math.inf)] + (
+            [tiny, tiny / 2, step, 3 * step] if dtype is FLOAT16 else [tiny]
+        )
         random = [dtype.round(float(x)) for x in rng.standard_normal(more) * 10]
         return [*plain, *(-x for x in plain), math.nan, *random]
     least, greatest = int(dtype.least), int(dtype.greatest)
     small = [x for x in (-3, -2, -1, 0, 1, 2, 3, 7, 31) if x >= least]
-    return [least, least + 1, *small, greatest - 1, greatest, *(int(x) for x in rng.integers(least, greatest, more, dtype=_NUMPY[dtype.name]))]
+    return [
+        least,
+        least + 1,
+        *small,
+        greatest - 1,
+        greatest,
+        *(int(x) for x in rng.integers(least, greatest, more, dtype=_NUMPY[dtype.name])),
+    ]
 
 
 def result(op: Op, dtype: DType, *x: Any) -> Any:
@@ -174,5 +187,3 @@ def same(expected: Any, got: Any, *, signed_zeros: bool = True) -> bool:
     if isinstance(expected, float) and expected == 0.0 and signed_zeros:
         return bool(got == 0.0) and math.copysign(1.0, got) == math.copysign(1.0, expected)
     return bool(expected == got)
-
-

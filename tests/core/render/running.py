@@ -64,7 +64,10 @@ def _run_c(runs: Sequence[Run], flags: tuple[str, ...]) -> list[tuple[Array, ...
             source.write_text(one.built.source)
             sources.append(str(source))
         compiled = subprocess.run(
-            ["gcc", *_WARNINGS, *flags, "-fPIC", "-shared", *sources, "-o", str(root / "all.so"), "-lm"], capture_output=True, text=True, check=False
+            ["gcc", *_WARNINGS, *flags, "-fPIC", "-shared", *sources, "-o", str(root / "all.so"), "-lm"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert compiled.returncode == 0, compiled.stderr[:4000]
         calls = [(one.built.listing.name, [np.array(a) for a in one.arrays], one.integers) for one in runs]
@@ -96,7 +99,9 @@ def _run_opencl(one: Run) -> tuple[Array, ...]:
         else:
             kind = cl.channel_type.HALF_FLOAT if array.dtype == np.float16 else cl.channel_type.FLOAT
             form = cl.ImageFormat(cl.channel_order.RGBA, kind)
-            buffers.append(cl.Image(queue.context, flags, form, shape=(image[1], image[0]), hostbuf=np.ascontiguousarray(array)))
+            buffers.append(
+                cl.Image(queue.context, cl.mem_flags(flags), form, shape=(image[1], image[0]), hostbuf=np.ascontiguousarray(array))
+            )
     kernel = getattr(cl.Program(queue.context, one.built.source).build(), one.built.listing.name)
     sizes = one.built.listing.local_size or (1, 1, 1)
     kernel(queue, (one.points * sizes[0], *sizes[1:]), sizes, *buffers, *(np.int32(n) for n in one.integers))

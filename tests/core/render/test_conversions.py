@@ -50,7 +50,20 @@ def test_every_pair_of_types_converts_with_one_rounding(target: Target) -> None:
             values += [n for narrow in (*NARROW, FLOAT32) for n in _near_ties(narrow, source, rng)]
         elif source in (FLOAT32, FLOAT64):
             values += [rounded(float(n), source) for narrow in NARROW for n in _near_ties(narrow, source, rng)]
-            values += [-128.9, -129.0, 127.9, 255.9, -0.9, -2147483648.5, 2147483647.5, 2.0**31, 2.0**32 - 512, 2.0**63, -(2.0**63), 2.0**64]
+            values += [
+                -128.9,
+                -129.0,
+                127.9,
+                255.9,
+                -0.9,
+                -2147483648.5,
+                2147483647.5,
+                2.0**31,
+                2.0**32 - 512,
+                2.0**63,
+                -(2.0**63),
+                2.0**64,
+            ]
             values = [rounded(float(n), source) for n in values]
         outputs = [param(n, d, "write") for n, d in enumerate(types)]
         a = param(len(types), source, "read")
@@ -97,7 +110,9 @@ def test_bits_are_kept_where_values_are_only_moved(target: Target) -> None:
     everything = np.arange(65536, dtype=np.uint16)
     runs = []
     for narrow in NARROW:
-        copy, chosen, bits, signed, restored, doubled = (param(n, d, "write") for n, d in enumerate((narrow, narrow, UINT16, INT16, narrow, narrow)))
+        copy, chosen, bits, signed, restored, doubled = (
+            param(n, d, "write") for n, d in enumerate((narrow, narrow, UINT16, INT16, narrow, narrow))
+        )
         a, b = param(6, narrow, "read"), param(7, UINT16, "read")
         i = point(target, 65536)
         x, n = load(a, i), load(b, i)
@@ -158,7 +173,10 @@ def test_an_index_becomes_a_number_with_one_rounding(target: Target) -> None:
     i = point(target, 50)
     exact = [k * 98765432109 - 3 * 98765432109 for k in range(50)]
     ramp = add(scale(i, 98765432109), number(-3 * 98765432109))
-    stores = (*(store(out, i, as_type(Op.CAST, ramp, d)) for out, d in zip(outputs, types, strict=True)), store(truth, i, as_type(Op.CAST, ramp, BOOL)))
+    stores = (
+        *(store(out, i, as_type(Op.CAST, ramp, d)) for out, d in zip(outputs, types, strict=True)),
+        store(truth, i, as_type(Op.CAST, ramp, BOOL)),
+    )
     built = program(target, stores, (*outputs, truth))
     got = run([Run(built, (*(array([0] * 50, d) for d in types), array([0] * 50, BOOL)), 50)])[0]
     for dtype, buffer in zip((*types, BOOL), got, strict=True):
@@ -176,7 +194,7 @@ def test_narrow_sums_over_a_loop_are_rounded_after_it(target: Target, narrow: DT
     total = updated(acc, alu(Op.ADD, load(a, add(scale(i, 5000), r)), acc))
     built = program(target, (store(out, i, alu(Op.MUL, total, constant(0.5, narrow))),), (out, a))
     data = [narrow.round(float(x)) for x in np.random.default_rng(1).random(15000)]
-    got = numbers(run([Run(built, (array([0] * 3, narrow), array(data, narrow)), 3)])[0][0], narrow)  # type: ignore[arg-type]
+    got = numbers(run([Run(built, (array([0] * 3, narrow), array(data, narrow)), 3)])[0][0], narrow)
     for k in range(3):
         exact = math.fsum(data[k * 5000 : k * 5000 + 5000])
         assert abs(float(got[k]) - exact / 2) <= exact * 2.0**-narrow.significand
@@ -198,7 +216,9 @@ def test_halves_the_machine_has_are_computed_in_by_c() -> None:
     built = program(C, stores, (out, root, whole, wide, a), float16=True)
     assert "_Float16" in built.source
     blank: list[Number] = [0] * 400
-    run_ = Run(built, (array(blank, FLOAT16), array(blank, FLOAT16), array(blank, INT32), array(blank, BFLOAT16), array(list(values), FLOAT16)))
+    run_ = Run(
+        built, (array(blank, FLOAT16), array(blank, FLOAT16), array(blank, INT32), array(blank, BFLOAT16), array(list(values), FLOAT16))
+    )
     got = run([run_], ("-O2", "-std=c11"))[0]
     for k, value in enumerate(values):
         half = FLOAT16.round

@@ -63,7 +63,7 @@ def _near(true: np.longdouble, got: float, dtype: DType, least_normal: float) ->
         return abs(got) <= least_normal  # a subnormal may be a zero
     _, exponent = math.frexp(rounded)
     ulp = max(math.ldexp(1.0, exponent - dtype.significand), math.ldexp(1.0, 2 - dtype.exponent_max - dtype.significand))
-    return abs(np.longdouble(got) - true) <= 4 * ulp
+    return bool(abs(np.longdouble(got) - true) <= 4 * ulp)
 
 
 @pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
@@ -76,7 +76,9 @@ def test_special_points_are_exact(target: Target) -> None:
     outputs = [param(n, FLOAT32, "write") for n in range(len(cases))]
     a = param(len(cases), FLOAT32, "read")
     i = point(target, len(cases))
-    built = program(target, tuple(store(out, i, alu(op, load(a, i))) for out, (op, _, _) in zip(outputs, cases, strict=True)), (*outputs, a))
+    built = program(
+        target, tuple(store(out, i, alu(op, load(a, i))) for out, (op, _, _) in zip(outputs, cases, strict=True)), (*outputs, a)
+    )
     blank = np.zeros(len(cases), np.float32)
     got = run([Run(built, (*(blank for _ in cases), np.array([x for _, x, _ in cases], np.float32)), len(cases))])[0]
     for k, (op, x, expected) in enumerate(cases):

@@ -16,14 +16,34 @@ def test_an_ordinary_name_is_kept(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["int", "d0", "g12", "v3", "while", "double", "r_4_n", "linux", "_x", "a__b", "NAN", "INFINITY", "INT32_MAX", "half_bits", "size_t", "arg_n"]
+    "name",
+    [
+        "int",
+        "d0",
+        "g12",
+        "v3",
+        "while",
+        "double",
+        "r_4_n",
+        "linux",
+        "_x",
+        "a__b",
+        "NAN",
+        "INFINITY",
+        "INT32_MAX",
+        "half_bits",
+        "size_t",
+        "arg_n",
+    ],
 )
 def test_a_name_that_means_something_is_prefixed(name: str) -> None:
     for dialect in (OPENCL, C):
         assert f"arg_{name}" == Names(dialect, "r_4_n").variable(name)
 
 
-@pytest.mark.parametrize("name", ["kernel", "float4", "uchar16", "smp", "get_group_id", "barrier", "as_float", "convert_int4", "vload4", "global"])
+@pytest.mark.parametrize(
+    "name", ["kernel", "float4", "uchar16", "smp", "get_group_id", "barrier", "as_float", "convert_int4", "vload4", "global"]
+)
 def test_words_of_opencl_are_prefixed_there(name: str) -> None:
     assert f"arg_{name}" == Names(OPENCL, "r").variable(name)
 

@@ -14,7 +14,7 @@ from core.index import scale
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant
 from core.targets import Target
-from tests.core.render.building import BOTH, C, OPENCL, load, param, point, program, store
+from tests.core.render.building import BOTH, OPENCL, C, load, param, point, program, store
 from tests.core.render.meaning import array, edges, numbers, result, rounded, same
 from tests.core.render.running import CHECKED, FAST, Run, run
 
@@ -109,7 +109,9 @@ def test_a_shift_amount_may_have_any_integer_type(target: Target) -> None:
             stores = (store(out, i, alu(Op.SHL, x, y)), store(out2, i, alu(Op.SHR, x, y)))
             built = program(target, stores, (out, out2, a, b), f"shift_{dtype.name}_{amount_type.name}")
             blank = array([0] * len(pairs), dtype)
-            runs.append(Run(built, (blank, blank, array([p for p, _ in pairs], dtype), array([n for _, n in pairs], amount_type)), len(pairs)))
+            runs.append(
+                Run(built, (blank, blank, array([p for p, _ in pairs], dtype), array([n for _, n in pairs], amount_type)), len(pairs))
+            )
             wanted.append((dtype, pairs))
     for (dtype, pairs), buffers in zip(wanted, run(runs), strict=True):
         for op, buffer in zip((Op.SHL, Op.SHR), buffers, strict=False):
@@ -129,7 +131,11 @@ def test_where_takes_either_side(target: Target) -> None:
         conditions = [n % 3 * 5 for n in range(len(values))]  # any byte that is not 0 is true
         backwards = values[::-1]
         runs.append(
-            Run(built, (array([0] * len(values), dtype), array(conditions, UINT8), array(values, dtype), array(backwards, dtype)), len(values))
+            Run(
+                built,
+                (array([0] * len(values), dtype), array(conditions, UINT8), array(values, dtype), array(backwards, dtype)),
+                len(values),
+            )
         )
         wanted.append((dtype, [x if t else y for t, x, y in zip(conditions, values, backwards, strict=True)]))
     for (dtype, expected), buffers in zip(wanted, run(runs), strict=True):

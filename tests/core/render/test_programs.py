@@ -7,15 +7,29 @@ import math
 import numpy as np
 import pytest
 
-from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INDEX, INT8, INT32, INT64, UINT8, VOID, DType, Number
+from core.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INDEX, INT8, INT32, INT64, UINT8, VOID, DType, Number
 from core.index import add, all_of, floordiv, less, mod, number, scale, total
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant, make
 from core.targets import Target
 from tests.core.render.building import (
-    BOTH, C, OPENCL, below, lane, load, loop, param, point, program, register, store, updated, variable, vector,
+    BOTH,
+    OPENCL,
+    C,
+    below,
+    lane,
+    load,
+    loop,
+    param,
+    point,
+    program,
+    register,
+    store,
+    updated,
+    variable,
+    vector,
 )  # fmt: skip
-from tests.core.render.meaning import array, numbers
+from tests.core.render.meaning import Array, array, numbers
 from tests.core.render.running import CHECKED, FAST, Run, run
 
 
@@ -90,8 +104,8 @@ def test_images_are_read_and_written_by_texels(storage: type) -> None:
     doubled = vector(*(alu(Op.MUL, lane(texel, k), constant(2.0, FLOAT32)) for k in range(4)))
     stores = (store(out, x, y, doubled, gate=below(i, 31)), store(plain, i, lane(texel, 2)))
     built = program(OPENCL, stores, (out, image, plain))
-    data = np.arange(128).astype(storage)
-    before = np.full(128, 7, storage)
+    data: Array = np.arange(128).astype(storage)
+    before: Array = np.full(128, 7, storage)
     got = run([Run(built, (before, data, np.zeros(32, np.float32)), 32)])[0]
 
     assert [*(2.0 * data[:120]), *([0.0] * 4), *([7.0] * 4)] == got[0].tolist()
@@ -187,8 +201,6 @@ def test_deep_and_wide_expressions_compile_and_run(target: Target) -> None:
 
 @pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
 def test_constants_arrive_bit_by_bit(target: Target) -> None:
-    from core.dtypes import DTYPES
-
     runs, wanted = [], []
     for dtype in DTYPES.values():
         if dtype is BOOL:
@@ -196,7 +208,23 @@ def test_constants_arrive_bit_by_bit(target: Target) -> None:
         elif dtype.is_float:
             great = math.ldexp(2.0 - math.ldexp(1.0, 1 - dtype.significand), dtype.exponent_max)
             least = math.ldexp(1.0, 2 - dtype.exponent_max - dtype.significand)
-            raw = [0.0, -0.0, math.inf, -math.inf, math.nan, 0.1, 1 / 3, 1e-5, 1e10, 16777217.0, 123456.789, great, -great, least, 3 * least]
+            raw = [
+                0.0,
+                -0.0,
+                math.inf,
+                -math.inf,
+                math.nan,
+                0.1,
+                1 / 3,
+                1e-5,
+                1e10,
+                16777217.0,
+                123456.789,
+                great,
+                -great,
+                least,
+                3 * least,
+            ]
             contents = [dtype.round(x) for x in raw]
         else:
             contents = [n for n in (dtype.least, dtype.greatest, 0, 1, -1, 100) if dtype.least <= n <= dtype.greatest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from textwrap import dedent
 
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, INDEX, INT32, UINT8, VOID
@@ -11,7 +12,21 @@ from core.ir.op import Op
 from core.ir.value import Value, alu, constant, make
 from core.targets import Target
 from tests.core.render.building import (
-    C, OPENCL, as_type, below, lane, load, loop, param, point, program, register, store, updated, variable, vector,
+    OPENCL,
+    C,
+    as_type,
+    below,
+    lane,
+    load,
+    loop,
+    param,
+    point,
+    program,
+    register,
+    store,
+    updated,
+    variable,
+    vector,
 )  # fmt: skip
 
 D0, D1, D2 = param(0, FLOAT32, "write"), param(1, FLOAT32, "read"), param(2, FLOAT32, "read")
@@ -141,7 +156,9 @@ def test_a_gather_computes_its_address_so_that_it_may_wrap() -> None:
 
 def test_a_quotient_and_its_remainder_stand_in_the_address() -> None:
     i = point(OPENCL, 120)
-    text = program(OPENCL, (store(D0, scale(i, 2), load(D1, total((scale(floordiv(i, 2), 8), scale(mod(i, 2), 2))), lanes=2)),), (D0, D1)).source
+    text = program(
+        OPENCL, (store(D0, scale(i, 2), load(D1, total((scale(floordiv(i, 2), 8), scale(mod(i, 2), 2))), lanes=2)),), (D0, D1)
+    ).source
 
     assert "  *((__global float2*)(d0 + g0*2)) = *((__global const float2*)(d1 + (g0/2*8 + g0%2*2)));\n" in text
 
@@ -178,7 +195,7 @@ def test_a_grouped_sum_shares_its_parts() -> None:
     text = program(OPENCL, stores, (D0, D1), "r_5_4_2", local_size=(4, 1, 1)).source
 
     expected = """
-        __kernel __attribute__((reqd_work_group_size(4, 1, 1))) void r_5_4_2(__global float* restrict d0, __global const float* restrict d1) {
+        HEAD {
           __local float s0[4];
           int g0 = get_group_id(0);
           int l0 = get_local_id(0);
@@ -195,7 +212,9 @@ def test_a_grouped_sum_shares_its_parts() -> None:
           if (l0 < 1) d0[g0] = a1;
         }
         """
-    assert _is(expected) == text
+    head = "__kernel __attribute__((reqd_work_group_size(4, 1, 1))) void r_5_4_2"
+    args = "(__global float* restrict d0, __global const float* restrict d1)"
+    assert _is(expected).replace("HEAD", head + args) == text
 
 
 def test_a_variable_keeps_its_name_where_that_means_nothing() -> None:
@@ -281,3 +300,58 @@ def test_a_float_becomes_an_integer_only_where_one_is_near() -> None:
     text = program(C, (store(d0, i, as_type(Op.CAST, load(d1, i), INT32)),), (d0, d1)).source
 
     assert "(int32_t)((v0 > -2147483904.0f && v0 < 2147483648.0f) ? v0 : 0.0f);\n" in text
+
+
+def test_comments_tell_the_nodes_a_line_stems_from() -> None:
+    i = point(OPENCL, 8)
+    x, y = load(D1, i), load(D2, i)
+    product = alu(Op.MUL, x, y)
+    twice = alu(Op.ADD, product, product)
+    stored = store(D0, i, twice)
+    built = program(OPENCL, (stored,), (D0, D1, D2), "E_8")
+    by_op = {v.op: v for v in built.listing.body}
+    nodes = {by_op[Op.MUL]: (2,), by_op[Op.ADD]: (3, 7), by_op[Op.STORE]: (4,)}
+    nodes |= {v: (0 if v.src[0] is D1 else 1,) for v in built.listing.body if v.op is Op.LOAD}
+    noted = OPENCL.render(replace(built.listing, provenance=nodes), OPENCL.defaults)
+
+    assert "  float v0 = d1[g0]*d2[g0]; /* 0 1 2 */\n  d0[g0] = v0 + v0; /* 3 4 7 */\n" in noted
+    assert built.source == "\n".join(line.split(" /*")[0] for line in noted.split("\n"))
+
+
+def test_fast_math_takes_the_native_functions() -> None:
+    i = point(OPENCL, 8)
+    x = load(D1, i)
+    value = alu(Op.MAX, alu(Op.SIN, x), alu(Op.RECIP, alu(Op.EXP2, x)))
+    text = program(OPENCL, (store(D0, i, value),), (D0, D1), fast_math=True).source
+
+    assert "native_sin(v0)" in text
+    assert "native_recip(native_exp2(v0))" in text
+    assert "fmax(" in text
+
+
+def test_a_group_size_the_runtime_chooses_is_not_said() -> None:
+    i = make(Op.SPECIAL, INDEX, (number(8),), ("global", 0), 1, (0, 7))
+    built = program(OPENCL, (store(D0, i, load(D1, i)),), (D0, D1), "C_8")
+    text = OPENCL.render(replace(built.listing, local_size=None), OPENCL.defaults)
+
+    assert text.startswith("__kernel void C_8(__global float* restrict d0, ")
+    assert "  int g0 = get_global_id(0);\n" in text
+
+
+def test_lanes_at_any_address_are_loaded_and_stored_by_name() -> None:
+    out, a = param(0, FLOAT32, "write", alignment=4), param(1, FLOAT32, "read", alignment=4)
+    i = scale(point(OPENCL, 4), 4)
+    text = program(OPENCL, (store(out, add(i, number(1)), load(a, i, lanes=4)),), (out, a)).source
+
+    assert "  vstore4(vload4(0, d1 + g0*4), 0, d0 + (g0*4 + 1));\n" in text
+
+
+def test_a_kernel_without_stores_is_still_a_kernel() -> None:
+    assert "void k(float* restrict d0) {\n}\n" == program(C, (), (D0,)).source
+
+
+def test_wide_indices_are_wide_from_the_start() -> None:
+    i = point(OPENCL, 2**31 - 1)
+    text = program(OPENCL, (store(D0, scale(i, 3), load(D1, i)),), (D0, D1)).source
+
+    assert "  d0[(long)g0*3] = d1[g0];\n" in text

@@ -13,7 +13,20 @@ from core.ir.op import Op
 from core.ir.value import alu, constant
 from core.targets import Target
 from tests.core.render.building import (
-    C, OPENCL, as_type, below, lane, load, loop, param, point, program, register, store, updated, vector,
+    OPENCL,
+    C,
+    as_type,
+    below,
+    lane,
+    load,
+    loop,
+    param,
+    point,
+    program,
+    register,
+    store,
+    updated,
+    vector,
 )  # fmt: skip
 from tests.core.render.meaning import Array, array, converted, edges, numbers, same
 from tests.core.render.running import Run, run
@@ -43,7 +56,10 @@ def test_lanes_convert_each_for_itself(target: Target, lanes: int) -> None:
         i = scale(point(target, len(values) // lanes), lanes)
         x = load(a, i, lanes=lanes)
         built = program(
-            target, tuple(store(o, i, as_type(Op.CAST, x, d)) for o, d in zip(outputs, types, strict=True)), (*outputs, a), f"from_{source.name}"
+            target,
+            tuple(store(o, i, as_type(Op.CAST, x, d)) for o, d in zip(outputs, types, strict=True)),
+            (*outputs, a),
+            f"from_{source.name}",
         )
         runs.append(Run(built, (*(_blank(len(values), d) for d in types), array(values, source)), len(values) // lanes))
         wanted.append((source, values))
@@ -65,12 +81,17 @@ def test_lanes_choose_each_for_itself(target: Target, lanes: int) -> None:
         i = scale(p, lanes)
         x = load(a, i, lanes=lanes)
         other = constant(True if dtype is BOOL else 1, dtype, lanes)
-        stores = (store(out, i, alu(Op.WHERE, load(c, i, lanes=lanes), x, other)), store(all_or_none, i, alu(Op.WHERE, below(p, 2), x, other)))
+        stores = (
+            store(out, i, alu(Op.WHERE, load(c, i, lanes=lanes), x, other)),
+            store(all_or_none, i, alu(Op.WHERE, below(p, 2), x, other)),
+        )
         built = program(target, stores, (out, all_or_none, c, a), f"where_{dtype.name}")
         bits = [(n * 7 % 3) * 128 % 255 for n in range(len(values))]
         blank = _blank(len(values), dtype)
         runs.append(Run(built, (blank, blank, array([*bits], UINT8), array(values, dtype)), len(values) // lanes))
-        wanted.append((dtype, [v if b else 1 for v, b in zip(values, bits, strict=True)], [v if n < 2 * lanes else 1 for n, v in enumerate(values)]))
+        wanted.append(
+            (dtype, [v if b else 1 for v, b in zip(values, bits, strict=True)], [v if n < 2 * lanes else 1 for n, v in enumerate(values)])
+        )
     for (dtype, first, second), got in zip(wanted, run(runs), strict=True):
         assert all(same(w, g) for w, g in zip(first, numbers(got[0], dtype), strict=True)), dtype
         assert all(same(w, g) for w, g in zip(second, numbers(got[1], dtype), strict=True)), dtype
@@ -83,7 +104,11 @@ def test_lanes_are_loaded_and_stored_together(target: Target, lanes: int, alignm
     runs, wanted = [], []
     for dtype in DTYPES.values():
         values = _data(dtype, 4 * lanes)[: 4 * lanes]
-        out, gated, a = param(0, dtype, "write", None, alignment), param(1, dtype, "write", None, alignment), param(2, dtype, "read", None, alignment)
+        out, gated, a = (
+            param(0, dtype, "write", None, alignment),
+            param(1, dtype, "write", None, alignment),
+            param(2, dtype, "read", None, alignment),
+        )
         p = point(target, 4)
         i = scale(p, lanes)
         x = load(a, i, lanes=lanes, gate=below(p, 3), other=True if dtype is BOOL else 1)
@@ -146,5 +171,3 @@ def test_one_access_is_made_of_lanes_side_by_side() -> None:
     text = program(OPENCL, (store(out, add(i, number(4)), load(a, i, lanes=4)),), (out, a)).source
 
     assert "*((__global float4*)(d0 + (g0*4 + 4))) = *((__global const float4*)(d1 + g0*4));" in text
-
-

@@ -1,0 +1,28 @@
+"""What `/targets` says of each target."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from core.targets import TARGETS
+from core.targets.describe import describe
+
+
+@pytest.mark.parametrize("name", list(TARGETS))
+def test_a_target_is_described_in_json(name: str) -> None:
+    said = json.loads(json.dumps(describe(TARGETS[name])))
+
+    assert name == said["name"]
+    assert TARGETS[name].defaults.to_json() == said["defaults"]
+    assert {"float16", "bfloat16", "float64", "bool"} <= set(said["dtypes"])
+    assert [] == said["tensor_cores"]
+    assert said["limits"].items() <= said["defaults"].items()
+
+
+def test_opencl_has_what_c_has_not() -> None:
+    opencl, c = describe(TARGETS["opencl"]), describe(TARGETS["c"])
+
+    assert (True, False) == (opencl["images"], c["images"])
+    assert (False, True) == (opencl["called"], c["called"])
