@@ -19,8 +19,8 @@ Function = tuple[str, int, str]
 Row = tuple[int, int, float, float, dict[Function, object]]
 
 
-def profile(cases: Sequence[Case], target: str, optimize: object, top: int) -> str:
-    """The functions with most time of their own, over all of the cases together."""
+def profile(cases: Sequence[Case], target: str, optimize: object, top: int, *, with_callees: bool = False) -> str:
+    """The functions with most time of their own, or with what they call, over all of the cases together."""
     limits = Limits()
     for case in read_cases([OWN], target, optimize):
         _whole(case, limits)
@@ -35,7 +35,7 @@ def profile(cases: Sequence[Case], target: str, optimize: object, top: int) -> s
         f"{len(cases)} kernels, {total:.2f} s under the profiler",
         f"{'own':>7}{'with callees':>14}{'calls':>10}  function",
     ]
-    for function, (_, calls, own, cumulative, _) in sorted(rows.items(), key=lambda row: -row[1][2])[:top]:
+    for function, (_, calls, own, cumulative, _) in sorted(rows.items(), key=lambda row: -row[1][3 if with_callees else 2])[:top]:
         lines.append(f"{own / total:7.1%}{cumulative / total:14.1%}{calls:10}  {_named(function)}")
     return "\n".join(lines)
 

@@ -15,12 +15,14 @@ from core.errors import (
     TextRejected,
     WireError,
 )
+from core.explain import explain
 from core.json_text import read_json
 from core.limits import Limits
 from core.program import Argument, Program
 from core.request import Request, Search, program_key
 from core.schedule.option import ScheduleOption
 from core.targets import TARGETS, Target
+from core.targets.describe import describe
 from core.version import COMPILER
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "TextRejected",
     "WireError",
     "compile_kernel",
+    "describe",
+    "explain",
     "program_key",
     "read_json",
 ]

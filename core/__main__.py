@@ -30,6 +30,7 @@ from core.request import Request
 from core.schedule.nest import Nest
 from core.schedule.text import show_nest
 from core.targets import TARGETS
+from core.targets.describe import describe
 
 
 def stages(request: Request) -> list[tuple[str, str]]:
@@ -95,7 +96,7 @@ def main() -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if options.command == "targets":
-        print(json.dumps({name: target.describe() for name, target in sorted(TARGETS.items())}, indent=2))
+        print(json.dumps({name: describe(target) for name, target in sorted(TARGETS.items())}, indent=2))
         return 0
     requests = [read_request(path, options.target, options.optimize) for path in options.files]
     if options.command == "show":
@@ -106,7 +107,9 @@ def _run(options: argparse.Namespace) -> int:
                 print(f"── {stage} ──\n{text}")
     else:
         for (stage, one), (_, other) in zip(*map(stages, requests), strict=True):
-            for line in difflib.unified_diff(one.splitlines(), other.splitlines(), f"{stage} {options.files[0]}", f"{stage} {options.files[1]}", lineterm=""):
+            for line in difflib.unified_diff(
+                one.splitlines(), other.splitlines(), f"{stage} {options.files[0]}", f"{stage} {options.files[1]}", lineterm=""
+            ):
                 print(line)
     return 0
 

@@ -124,5 +124,3 @@ def kernel_bytes(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value]) -> 
     for buffer, size in counted.items():
         total = add(total, scale(size, itemsize[buffer]))
     return total
-
-

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from core.assemble import arguments_of, estimates, kernel_name, shared_bytes_of, work_items
 from core.errors import LimitExceeded
 from core.ir.op import Op
 from core.ir.parts import integer
@@ -19,7 +20,6 @@ from core.ir.value import Value
 from core.kernel.leaves import Leaves
 from core.kernel.places import check_places, touched_sizes
 from core.limits import Limits
-from core.assemble import arguments_of, estimates, kernel_name, shared_bytes_of, work_items
 from core.linear.listing import Listing
 from core.linear.order import linearize
 from core.linear.prove import prove
@@ -149,5 +149,3 @@ def _fixed(sizes: tuple[Value, Value, Value] | None) -> tuple[int, int, int] | N
 
 def _sizes(sizes: tuple[Value, Value, Value] | None) -> list[int | str] | None:
     return None if sizes is None else [size_json(s) for s in sizes]
-
-

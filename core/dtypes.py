@@ -142,8 +142,7 @@ INDEX64 = DType("index64", Kind.INDEX, 64)
 VOID = DType("void", Kind.VOID, 0)
 
 DTYPES: dict[str, DType] = {
-    d.name: d
-    for d in (BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
+    d.name: d for d in (BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 }  # the wire's, in its order
 _ALL = {d.name: d for d in (*DTYPES.values(), INDEX, INDEX32, INDEX64, VOID)}
 

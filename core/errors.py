@@ -75,9 +75,7 @@ class WireError(RequestError):
 
     def __init__(self, pointer: str, *, expected: str, got: object) -> None:
         came = got if isinstance(got, Said) else shown(got)
-        super().__init__(
-            f"{pointer or '/'}: expected {expected}; got {came}", pointer=str(pointer), expected=expected, got=str(came)
-        )
+        super().__init__(f"{pointer or '/'}: expected {expected}; got {came}", pointer=str(pointer), expected=expected, got=str(came))
 
 
 class Said(str):
@@ -139,9 +137,7 @@ class TargetError(RequestError):
     category = "target"
 
     def __init__(self, pointer: str, *, target: str, feature: str, node: int | None = None) -> None:
-        super().__init__(
-            f"{pointer or '/'}: {target} has no {feature}", pointer=str(pointer), target=target, feature=feature, node=node
-        )
+        super().__init__(f"{pointer or '/'}: {target} has no {feature}", pointer=str(pointer), target=target, feature=feature, node=node)
 
 
 class LimitExceeded(RequestError):

@@ -112,6 +112,10 @@ class Request:
         """The same request, with exactly these options."""
         return replace(self, optimize=options)
 
+    def annotated(self) -> Request:
+        """The same request, its source with comments."""
+        return replace(self, annotate=True)
+
     def canonical_ast(self) -> dict[str, object]:
         """The canonical AST, as `ast_hash` is over it."""
         value: dict[str, object] = json.loads(self.ast_text)

@@ -9,6 +9,21 @@ from core.index.linear import add, multiply, negate, number, scale, split, subtr
 from core.index.substitute import substitute
 
 __all__ = [
-    "FALSE", "TRUE", "add", "all_of", "at_least", "conjuncts", "floordiv", "less", "mod", "multiply", "negate", "number", "scale", "split",
-    "substitute", "subtract", "total",
+    "FALSE",
+    "TRUE",
+    "add",
+    "all_of",
+    "at_least",
+    "conjuncts",
+    "floordiv",
+    "less",
+    "mod",
+    "multiply",
+    "negate",
+    "number",
+    "scale",
+    "split",
+    "substitute",
+    "subtract",
+    "total",
 ]

@@ -63,5 +63,3 @@ def simplified(index: Value, valid: Value) -> Access:
     if given.impossible:
         return NOWHERE
     return Access(given.simplify(index), valid)
-
-

@@ -73,7 +73,7 @@ def _has_symbolic_extent(t: Value) -> bool:
 
 
 def _extreme(x: Value, sign: int) -> int:
-    from core.index.linear import build, split, subtract, number, scale
+    from core.index.linear import build, number, scale, split, subtract
 
     plain: int = x.hi if sign > 0 else -x.lo  # type: ignore[operator,assignment]
     current = scale(x, sign)

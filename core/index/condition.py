@@ -155,5 +155,3 @@ def _drop_implied(kept: list[Value]) -> list[Value] | None:
         elif low >= integer(c):
             return None
     return kept
-
-

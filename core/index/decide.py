@@ -17,9 +17,10 @@ from core.index.condition import TRUE, all_of, conjuncts
 from core.index.enumerate import DATA, MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds, symbolic
 from core.index.extremes import upper_expression
 from core.index.given import Given
-from core.index.linear import negate, number, split
+from core.index.linear import negate, number, scale, split, subtract
 from core.index.substitute import substitute
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value
 
 BUDGET = 1 << 22  # points looked at for one kernel: a second at most
@@ -82,6 +83,7 @@ class Decider:
                 return max(low, 0)
             narrow = given.narrow(x)
             low = max(low, given.bounds(x)[0], lower(given.simplify(x)) if extents else low)
+            low = max(low, _least_by_conditions(x, given, low))
             x = narrow
         g, r = residue(x)
         return low + (r - low) % g if g > 1 else low
@@ -227,6 +229,21 @@ class Decider:
                 if len(failing):
                     return box.point(int(failing[0]))
         return None
+
+
+def _least_by_conditions(x: Value, given: Given, low: int) -> int:
+    """A lower bound of x as a multiple of some condition's sum and a rest: x = k·s + rest with s < t and k < 0."""
+    _, factors, terms = split(x)
+    mine = dict(zip(terms, factors, strict=True))
+    for c in given.conditions:
+        if c.op is not Op.LESS or c.src[0].op is not Op.SUM:
+            continue
+        _, theirs, others = split(c.src[0])
+        for k in {mine[t] // a for t, a in zip(others, theirs, strict=True) if t in mine and mine[t] % a == 0}:
+            if k < 0:
+                rest = subtract(x, scale(c.src[0], k))
+                low = max(low, k * (integer(c) - 1) + given.bounds(rest)[0])
+    return low
 
 
 def _free_terms(x: Value, conditions: list[Value]) -> Point:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from core.index.linear import multiply, split, total, scale, number
+from core.index.linear import multiply, number, scale, split, total
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, make

@@ -24,7 +24,9 @@ def _text(x: Value, names: Mapping[Value, str], binds: int) -> str:
         case Op.SUM:
             part, factors = coefficients(x)
             terms = sorted(zip(factors, x.src, strict=True), key=lambda p: (p[0] < 0, -abs(p[0])))
-            text = " + ".join(f"{_text(t, names, 2)}*{c}" if abs(c) != 1 else f"{'-' if c < 0 else ''}{_text(t, names, 2)}" for c, t in terms)
+            text = " + ".join(
+                f"{_text(t, names, 2)}*{c}" if abs(c) != 1 else f"{'-' if c < 0 else ''}{_text(t, names, 2)}" for c, t in terms
+            )
             text = (text + (f" + {part}" if part else "")).replace("+ -", "- ")
             return f"({text})" if binds else text
         case Op.PRODUCT:

@@ -36,6 +36,11 @@ def show(root: Value) -> str:
 
 def show_values(values: Iterable[Value]) -> str:
     """These values in this order, what lies in a RANGE or IF up to its END indented; what is used and not among them comes first."""
+    return "".join(f"{line}\n" for _, line in lines_of(values))
+
+
+def lines_of(values: Iterable[Value]) -> list[tuple[Value, str]]:
+    """The lines of `show_values`, each with its value."""
     listed = list(values)
     inside = set(listed)
     ahead = [v for v in ordered(*listed) if v not in inside and not v.is_const]
@@ -50,7 +55,8 @@ def show_values(values: Iterable[Value]) -> str:
         depth += scopes and value in inside and (value.op is Op.RANGE or value.op is Op.IF)
     first = max((len(name) for name, _, _ in lines), default=0)
     second = max((len(body) for _, body, kind in lines if kind and len(body) <= WIDEST), default=0)
-    return "".join(f"{name:{first}} = {body:{second if kind else 0}}{' : ' + kind if kind else ''}\n" for name, body, kind in lines)
+    texts = [f"{name:{first}} = {body:{second if kind else 0}}{' : ' + kind if kind else ''}" for name, body, kind in lines]
+    return list(zip(rows, texts, strict=True))
 
 
 def _named(rows: Sequence[Value]) -> dict[Value, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from core.ir.op import Op
 from core.ir.value import Value, make
 
 Rebuild = Callable[[Value, tuple[Value, ...]], Value]
@@ -77,8 +76,3 @@ def substituted(values: Iterable[Value], mapping: Mapping[Value, Value], rebuild
         src = tuple([done[s] for s in value.src])
         done[value] = value if src == value.src else rebuild(value, src)
     return [done[root] for root in roots]
-
-
-def reaches(root: Value, ops: frozenset[Op]) -> bool:
-    """Whether an operation of `ops` is among what `root` is made of."""
-    return any(value.op in ops for value in ordered(root))

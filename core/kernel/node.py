@@ -155,6 +155,25 @@ class Kernel:
 COMPARISONS = frozenset(("CMPLT", "CMPNE"))
 RESULT_IS_BOOL = BOOL  # what CMPLT and CMPNE give
 __all__ = [
-    "COMPARISONS", "RESULT_IS_BOOL", "Comparison", "Const", "Elementwise", "Expression", "Formula", "ImageShape", "Kernel", "Leaf", "Load",
-    "Node", "Place", "Range", "Reduce", "Size", "Store", "Variable", "View", "Views", "value_dtype",
+    "COMPARISONS",
+    "RESULT_IS_BOOL",
+    "Comparison",
+    "Const",
+    "Elementwise",
+    "Expression",
+    "Formula",
+    "ImageShape",
+    "Kernel",
+    "Leaf",
+    "Load",
+    "Node",
+    "Place",
+    "Range",
+    "Reduce",
+    "Size",
+    "Store",
+    "Variable",
+    "View",
+    "Views",
+    "value_dtype",
 ]

@@ -8,7 +8,10 @@ from core.kernel.node import Const, Elementwise, Formula, Kernel, Load, Place, R
 def show_kernel(kernel: Kernel) -> str:
     """The canonical table, as people read it; a final newline."""
     lines = [f"variable {v.name} in [{v.min}, {v.max}]" for v in kernel.variables]
-    rows = [(str(row), _node(node), f"{node.dtype} {_shape(shape)}") for row, (node, shape) in enumerate(zip(kernel.nodes, kernel.shapes, strict=True))]
+    rows = [
+        (str(row), _node(node), f"{node.dtype} {_shape(shape)}")
+        for row, (node, shape) in enumerate(zip(kernel.nodes, kernel.shapes, strict=True))
+    ]
     width = max((len(text) for _, text, _ in rows), default=0)
     lines += [f"{row:>4} = {text:{min(width, 96)}} : {kind}" for row, text, kind in rows]
     lines.append("outputs " + ", ".join(map(str, kernel.outputs)))
@@ -48,4 +51,3 @@ def _view(view: View) -> str:
     offset = f"+{view.offset}" if view.offset != 0 else ""
     mask = "" if view.mask is None else " masked " + "×".join(f"[{b},{e})" for b, e in view.mask)
     return f"{_shape(view.shape)}:{_shape(view.strides)}{offset}{mask}"
-

@@ -1,8 +1,9 @@
 """A listing run in plain Python, every access watched: the oracle that schedules, passes and renderers are tested against.
 
-Work-items of a group take turns between barriers, in order; the meaning of each operation is `core.ir.evaluate`'s. A `Fault` is raised for
-whatever a device may do anything at: an access outside its array, shared memory read before it is written, two work-items at one element
-with no barrier between them and one of them writing, a barrier not all of a group arrive at, an index that leaves its type.
+Work-items of a group take turns between barriers, in order; the meaning of each operation is `core.ir.evaluate`'s, so every NaN is the one
+quiet NaN. A `Fault` is raised for whatever a device may answer with anything: an access outside its array, shared memory read before it is
+written, two work-items at one element with no barrier between them and one of them writing, a barrier not all of a group arrive at, an
+index that leaves its type.
 """
 
 from __future__ import annotations

@@ -83,7 +83,9 @@ class _Lowering:
                     operands = [done[s][phase] for s in site.src]
                     match node:
                         case Load() | Const():
-                            alone = (self.only_one,) if phase is Phase.AFTER and self.only_one is not None and isinstance(node, Load) else ()
+                            alone = (
+                                (self.only_one,) if phase is Phase.AFTER and self.only_one is not None and isinstance(node, Load) else ()
+                            )
                             results[phase] = self.memory.read(site, node, operands, self._substitution(site, phase), alone)
                         case Elementwise():
                             results[phase] = self._elementwise(node, operands)

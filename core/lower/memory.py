@@ -152,7 +152,9 @@ class Memory:
         placed: dict[tuple[Value, ...], Access] = {}
         for digits in points(axes):
             offset = sum(stride * digits[a] for a, stride in strides)
-            mapping: dict[Value, Value] = {a.var: number(digits[a]) for a in own.axes if a.var in rest.index.free or a.var in rest.valid.free}
+            mapping: dict[Value, Value] = {
+                a.var: number(digits[a]) for a in own.axes if a.var in rest.index.free or a.var in rest.valid.free
+            }
             for atom, elements in opaque:
                 mapping[atom] = index_of(elements.at(digits))
             key = tuple(mapping.values())
@@ -267,4 +269,3 @@ def params_of(nest: Nest, alignment: int) -> dict[int, Value]:
         n: make(Op.PARAM, dtype, (), (n, "readwrite" if len(how) == 2 else next(iter(how)), image, alignment))
         for n, (dtype, image, how) in sorted(facts.items())
     }
-

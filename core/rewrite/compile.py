@@ -13,7 +13,8 @@ from core.dtypes import BOOL, DType, Number, float_bits
 from core.ir.evaluate import fold
 from core.ir.op import OPS, Op
 from core.ir.value import Value, constant, make
-from core.rewrite.pattern import Apply, Exactly, Fold, Hole, Pattern, Typing, parts
+from core.rewrite.pattern import Apply, Exactly, Fold, Hole, Pattern
+from core.rewrite.typing import Typing
 
 Matcher = Callable[[Value], Value | None]
 
@@ -246,8 +247,3 @@ def folded(op: Op, dtype: DType, *values: Value) -> Value | None:
     """The constant an operation on constants is, or None."""
     number = fold(op, dtype, [v.arg for v in values], [v.dtype for v in values])  # type: ignore[misc]  # a CONST's arg is its number
     return None if number is None else constant(number, dtype, values[0].lanes)
-
-
-def holes(pattern: Pattern) -> dict[str, Hole]:
-    """The holes of a pattern by name, in order of appearance."""
-    return {p.name: p for p in parts(pattern) if isinstance(p, Hole)}

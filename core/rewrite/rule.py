@@ -14,7 +14,8 @@ from core.dtypes import DType
 from core.ir.op import Op
 from core.ir.value import Value
 from core.rewrite.compile import Matcher, compiled, orders, possible
-from core.rewrite.pattern import Apply, Operand, Pattern, Typing, operand
+from core.rewrite.pattern import Apply, Operand, Pattern, operand
+from core.rewrite.typing import Typing
 
 Key = tuple[object, ...]
 
@@ -43,7 +44,10 @@ def rule(before: Pattern, after: Operand | Callable[..., Value | None], when: Ca
 
 
 class RuleSet:
-    """Rules in their order, made ready for the engine: found by operation, type and operands' operations, compiled when first needed."""
+    """Rules in their order, made ready for the engine: looked up by operation, type and operands' operations, compiled when first needed.
+
+    found: what `candidates` has answered so far; the engine looks there first.
+    """
 
     def __init__(self, *rows: Rule | RuleSet) -> None:
         self.rules: tuple[Rule, ...] = tuple(r for row in rows for r in (row.rules if isinstance(row, RuleSet) else (row,)))

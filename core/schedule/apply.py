@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from core.device import DeviceOptions
 from core.errors import KernelError, LimitExceeded, OptionRefused, Pointer, Said
@@ -21,19 +21,32 @@ TEXEL = 4
 def scheduled(nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptions, limits: Limits, rows: tuple[int, ...]) -> Nest:
     """The nest after the mandatory options and these, in order. A list that itself starts with the mandatory ones is taken as it is.
 
-    rows: per node the row of the request's table. Raises OptionRefused with `/optimize/N`, KernelError for an image no axis of which runs along texels.
+    rows: per node the row of the request's table. Raises OptionRefused with `/optimize/N`, KernelError for an image no axis of which runs
+    along texels.
     """
+    for _, nest in steps(nest, options, device, limits, rows):
+        pass
+    return nest
+
+
+def steps(
+    nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptions, limits: Limits, rows: tuple[int, ...]
+) -> Iterator[tuple[ScheduleOption | None, Nest]]:
+    """The nest as it is, and after each option with that option; raises as `scheduled`."""
     needed = mandatory(nest, rows)
     if list(options[: len(needed)]) == needed:
         needed = []
+    yield None, nest
     for option in needed:
         nest = _mandatory_applied(nest, option, device, limits)
+        yield option, nest
     for number, option in enumerate(options):
         pointer = Pointer("") / "optimize" / number
         if option.op not in OPTIONS:
-            raise OptionRefused(pointer, option=option.to_json(), reason=f"{option.op} is not among the options of this service", axes=nest.describe())
+            reason = f"{option.op} is not among the options of this target: {', '.join(OPTIONS)}"
+            raise OptionRefused(pointer, option=option.to_json(), reason=reason, axes=nest.describe())
         nest = OPTIONS[option.op](nest, option, Context(device, limits, pointer))
-    return nest
+        yield option, nest
 
 
 def _mandatory_applied(nest: Nest, option: ScheduleOption, device: DeviceOptions, limits: Limits) -> Nest:

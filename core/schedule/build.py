@@ -6,7 +6,7 @@ moves along them as along one axis, and nowhere else.
 
 from __future__ import annotations
 
-from core.index import TRUE, floordiv, mod, multiply, number, scale, subtract
+from core.index import TRUE, floordiv, mod, multiply, number, scale
 from core.index.access import Access
 from core.index.linear import total
 from core.index.substitute import Substitution
@@ -179,5 +179,3 @@ def _borders_of(image: tuple[int, int, int], extents: list[tuple[int, Extent]]) 
         elif size > wanted[0]:
             return set()
     return borders if not wanted and size == 1 else set()
-
-

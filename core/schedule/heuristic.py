@@ -69,9 +69,7 @@ class _State:
 Step = Callable[[_State], None]
 
 
-def choose(
-    nest: Nest, device: DeviceOptions, limits: Limits, rows: tuple[int, ...]
-) -> tuple[Nest, tuple[Decision, ...]]:
+def choose(nest: Nest, device: DeviceOptions, limits: Limits, rows: tuple[int, ...]) -> tuple[Nest, tuple[Decision, ...]]:
     """A nest without options as scheduled, mandatory ones included, and the decisions behind it."""
     state = _State(nest, device, limits, rows, [])
     for step in CPU_STEPS if device.device_class == "cpu" or not device.has_local else GPU_STEPS:
@@ -116,9 +114,7 @@ def _outputs_before_reduce(nest: Nest) -> int | None:
 def _unit_outputs(nest: Nest, *, expanded: bool) -> list[int]:
     """Output axes along which output 0 has stride 1, expanded or not."""
     store = nest.stores()[0]
-    return [
-        k for k, a in enumerate(nest.axes) if not a.is_reduced and (a.kind in EXPANDED) is expanded and _stride(nest, store, a) == 1
-    ]
+    return [k for k, a in enumerate(nest.axes) if not a.is_reduced and (a.kind in EXPANDED) is expanded and _stride(nest, store, a) == 1]
 
 
 def _matrix_operands(nest: Nest) -> tuple[int, int] | None:
@@ -249,7 +245,12 @@ def matrix_vector(state: _State) -> None:
     if not (device.has_local and device.has_shared and nest.sites.is_plain) or operands is None or len(nest.axes) < 2:
         return
     first = nest.first_reduce
-    if first >= len(nest.axes) or nest.axes[first].kind is not AxisKind.REDUCE or _extent(nest.axes[first]) % 8 or not _extent(nest.axes[first]):
+    if (
+        first >= len(nest.axes)
+        or nest.axes[first].kind is not AxisKind.REDUCE
+        or _extent(nest.axes[first]) % 8
+        or not _extent(nest.axes[first])
+    ):
         return
     if _stride(nest, operands[0], nest.axes[first]) != 1:
         return
@@ -330,7 +331,9 @@ def register_tiles(state: _State) -> None:
             return
         _, _, at, amount = best
         before = len(state.nest.axes)
-        if not state.attempt("register tiles", f"a load does not move along axis {at}: its value serves {amount} elements", _option("UPCAST", at, amount)):
+        if not state.attempt(
+            "register tiles", f"a load does not move along axis {at}: its value serves {amount} elements", _option("UPCAST", at, amount)
+        ):
             return
         if len(state.nest.axes) > before:
             tiled.add(at)

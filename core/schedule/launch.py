@@ -179,5 +179,3 @@ def special(kind: SpecialKind, dimension: int, extent: Value) -> Value:
     if extent.hi <= 1:  # type: ignore[operator]
         return number(0)
     return make(Op.SPECIAL, INDEX, (extent,), (kind, dimension), 1, (0, extent.hi - 1))  # type: ignore[operator]
-
-

@@ -38,12 +38,7 @@ class Member:
     never: int | None = None
 
     def read(self, value: object, at: Pointer) -> int:
-        if (
-            type(value) is int
-            and self.least <= value
-            and (self.greatest is None or value <= self.greatest)
-            and value != self.never
-        ):
+        if type(value) is int and self.least <= value and (self.greatest is None or value <= self.greatest) and value != self.never:
             return value
         raise WireError(at, expected=self.meaning, got=value)
 

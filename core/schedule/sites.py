@@ -103,9 +103,7 @@ def find_sites(kernel: Kernel, limit: int) -> SiteTable:
                 leaf = leaves.setdefault((row, by_class), len(leaves))
             number_of[row, binding] = len(sites)
             sites.append(Site(row, binding, tuple(number_of[n] for n in needed), instance_of.get((row, binding), -1), leaf))
-    return SiteTable(
-        tuple(sites), tuple(instances), classes, tuple(leaves), tuple(number_of[o, top] for o in kernel.outputs), output_axes
-    )
+    return SiteTable(tuple(sites), tuple(instances), classes, tuple(leaves), tuple(number_of[o, top] for o in kernel.outputs), output_axes)
 
 
 def _class_key(kernel: Kernel, node: Reduce) -> tuple[int, ...]:

@@ -12,11 +12,12 @@ def show_nest(nest: Nest) -> str:
     lines = [f"axes     {nest.describe()}"]
     for n, axis in enumerate(nest.axes):
         of = f"reduce class {axis.reduce_class}" if axis.is_reduced else "output"
-        lines.append(f"  {axis.kind.value}{n:<3} {axis.kind.name.lower():6} {size_text(axis.extent):>8}  {of}, from axes {sorted(axis.wires)}")
+        lines.append(
+            f"  {axis.kind.value}{n:<3} {axis.kind.name.lower():6} {size_text(axis.extent):>8}  {of}, from axes {sorted(axis.wires)}"
+        )
     for number, ((row, _), access) in enumerate(zip(nest.sites.leaves, nest.accesses, strict=True)):
         node = nest.kernel.nodes[row]
         valid = f" where {infix(access.valid, names)}" if access.valid.free or access.never else ""
         lines.append(f"leaf {number:<3} node {row} {node.op.lower()}: {infix(access.index, names)}{valid}")
     lines += [f"applied  {o.to_json()}" for o in nest.applied]
     return "\n".join(lines) + "\n"
-

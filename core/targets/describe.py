@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.dtypes import DTYPES
+from core.schedule.option import MEMBERS
 from core.targets.defaults import ARCHES, BINARIES, NO_FLOAT64, tensor_cores_of
 from core.targets.target import Target
 
@@ -12,7 +13,7 @@ LIMITS = ("global_max", "local_max", "lanes_max", "shared_max", "alignment")
 def describe(target: Target) -> dict[str, object]:
     """What it has at its defaults: dtypes, limits, tensor cores; the defaults themselves; what it can't promise.
 
-    emulated: dtypes it computes in a wider one and rounds. architectures: those known, where one selects dtypes and tensor cores.
+    options: the schedule options, what their members mean. emulated: dtypes it computes in a wider one and rounds. architectures: those known, where one selects dtypes and tensor cores.
     """
     defaults = target.defaults
     every = defaults.to_json()
@@ -25,6 +26,7 @@ def describe(target: Target) -> dict[str, object]:
         "limits": {name: every[name] for name in LIMITS},
         "tensor_cores": [core.to_json() for core in tensor_cores_of(target.name, defaults.arch)],
         "architectures": list(ARCHES.get(target.name, ())),
+        "options": {op: {n: m.meaning for n, m in zip(("axis", "amount"), members, strict=True) if m} for op, members in MEMBERS.items()},
         "binaries": list(BINARIES[target.name]),
         "defaults": every,
         "promises": list(target.promises),

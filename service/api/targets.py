@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from fastapi import APIRouter, Request, Response
 
-from core import COMPILER, TARGETS
+from core import COMPILER, TARGETS, describe
 from service.api.bodies import answered, gives, problems
 from service.services import services
 from service.settings import Settings
@@ -31,7 +31,7 @@ NO_CACHE = {"cache-control": "no-cache"}
 )
 async def targets(request: Request) -> Response:
     """Every target with its default device options, and the compiler's version: enough to compute a key elsewhere."""
-    described = {name: target.describe() for name, target in TARGETS.items()}
+    described = {name: {**describe(target), "binaries": []} for name, target in TARGETS.items()}  # none is compiled here
     return answered(request, {"compiler": COMPILER, "targets": described}, headers=NO_CACHE)
 
 

@@ -37,6 +37,9 @@ class Flights(Generic[T]):
     def __len__(self) -> int:
         return len(self._flights)
 
+    def __contains__(self, what: Hashable) -> bool:
+        return what in self._flights
+
     async def run(self, what: Hashable, work: Callable[[Wanted], Awaitable[T]]) -> tuple[T, bool]:
         """The result of `work`, and whether this caller's was the one that ran.
 

@@ -12,11 +12,13 @@ from collections.abc import Callable
 
 from core import Limits
 from service.asking import Asked, asked_in
+from service.errors import QueueFull
 from service.flight.local import Flights
 from service.workers.pool import Pool
 from service.workers.task import Job, Outcome
 
 READ_AT_ONCE = 8192  # bytes of body; about a millisecond's reading
+READINGS_MOST = 64  # large bodies that may be read or wait for it; the largest takes about a second
 
 
 class CoreCompiler:
@@ -25,13 +27,15 @@ class CoreCompiler:
     def __init__(self, pool: Pool[Job, Outcome], limits: Limits) -> None:
         self._pool = pool
         self._limits = limits
-        self._reading: Flights[Asked] = Flights()
+        self._readings: Flights[Asked] = Flights()
 
     async def read(self, body: bytes) -> Asked:
         if len(body) <= READ_AT_ONCE:
             return asked_in(body, self._limits)
         digest = hashlib.blake2b(body, digest_size=32).digest()
-        asked, _ = await self._reading.run(digest, lambda _: asyncio.to_thread(asked_in, body, self._limits))
+        if digest not in self._readings and len(self._readings) >= READINGS_MOST:
+            raise QueueFull("too many large bodies are being read", retry_after_s=2)
+        asked, _ = await self._readings.run(digest, lambda _: asyncio.to_thread(asked_in, body, self._limits))
         return asked
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:

@@ -100,7 +100,7 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
         if body in bodies:
             continue
         try:
-            program, listing = _compiled(body)
+            program, listing = compiled_with_listing(body)
         except LimitExceeded:
             continue
         except Exception as error:
@@ -188,7 +188,7 @@ def _kind(failure: Failure) -> str:
 def replay(path: Path, target: str) -> list[str]:
     """What is wrong with one request, by every set of inputs."""
     body = json.loads(path.read_text())
-    program, listing = _compiled(body)
+    program, listing = compiled_with_listing(body)
     everything = [(seed, special) for seed in range(4) for special in ((False, True) if target != "emulated" else (False,))]
     outcome = try_all(target, [Attempt([body], [program.to_json()], [listing] if target == "emulated" else (), everything)])
     return [difference.why for difference in outcome.differences]

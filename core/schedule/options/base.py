@@ -71,7 +71,9 @@ def checked(before: Nest, after: Nest, option: ScheduleOption, context: Context)
             map_axes(lanes, context.device.local_max, "local", reverse=False, may_guard=False)
         except LimitExceeded as error:
             facts = error.facts()
-            raise refused(before, option, context, f"the work-group does not fit: {error.detail}", needed=facts["needed"], allowed=facts["allowed"]) from error
+            raise refused(
+                before, option, context, f"the work-group does not fit: {error.detail}", needed=facts["needed"], allowed=facts["allowed"]
+            ) from error
     return after.after(option)
 
 

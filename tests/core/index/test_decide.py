@@ -83,6 +83,15 @@ def test_axes_that_only_add_are_not_tried() -> None:
     assert Outcome.PROVED is Decider().nonnegative(x, TRUE).outcome
 
 
+def test_of_several_conditions_on_one_sum_each_is_tried() -> None:
+    """Where one bounds a part of what another bounds, either may be the one that decides."""
+    a, b, c = axis(0, 400), axis(1, 256), axis(2, 256)
+    valid = conditions("b + c > 254", "256*a + b + c > 429", a=a, b=b, c=c)
+
+    assert 0 == Decider().least(value("256*a + b + c - 430", a=a, b=b, c=c), valid)
+    assert 0 == Decider().least(value("256*a + b + c - 255", a=axis(3, 400), b=b, c=c), valid)
+
+
 def test_a_symbolic_extent_counts() -> None:
     n = variable("n", 0, 1000)
     i = axis_value(0, n)

@@ -6,7 +6,7 @@ from core.dtypes import INT32
 from core.index import number
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant, make
-from core.ir.walk import ordered, reaches, substitute, substituted, users
+from core.ir.walk import ordered, substitute, substituted, users
 
 
 def leaf(number_of: int) -> Value:
@@ -66,8 +66,3 @@ def test_images_are_not_looked_into() -> None:
     grown = alu(Op.NEG, x)
 
     assert [alu(Op.NEG, grown), grown] == substituted((grown, x), {x: grown})
-
-
-def test_what_a_graph_is_made_of() -> None:
-    assert reaches(alu(Op.NEG, leaf(0)), frozenset((Op.LOAD,)))
-    assert not reaches(alu(Op.NEG, leaf(0)), frozenset((Op.MUL,)))

@@ -12,8 +12,9 @@ from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant, make
 from core.ir.walk import ordered
 from core.rewrite.compile import constant_of
-from core.rewrite.pattern import Apply, Exactly, Hole, Pattern, Typing
+from core.rewrite.pattern import Apply, Exactly, Hole, Pattern
 from core.rewrite.rule import Rule, RuleSet
+from core.rewrite.typing import Typing
 
 DATA = tuple(DTYPES.values())
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -7.0, math.inf, -math.inf, math.nan, 1e30, 6e-8, 65504.0, 0.1)
