@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     compiled.add_argument("--json", type=Path, metavar="OUT", help="store the run")
     compiled.add_argument("--compare", type=Path, metavar="OLD", help="a stored run: say what changed by more than the noise")
     profiled.add_argument("--top", type=_positive, default=25, help="functions to show (25)")
-    profiled.add_argument("--callees", action="store_true", help="order by time with callees, not by a function's own")
+    profiled.add_argument("--passes", type=_positive, default=1, help="times over all kernels: more find more (1)")
     comparison = commands.add_parser("compare", help="two stored runs")
     comparison.add_argument("old", type=Path)
     comparison.add_argument("new", type=Path)
@@ -118,7 +118,7 @@ def _plot(given: argparse.Namespace) -> None:
 
 
 def _profile(given: argparse.Namespace) -> None:
-    print(profiling.profile(_cases(given), given.target, given.optimize, given.top, with_callees=given.callees))
+    print(profiling.profile(_cases(given), given.target, given.optimize, given.passes, given.top))
 
 
 def _cache(given: argparse.Namespace) -> None:

@@ -32,13 +32,12 @@ class Answer:
         self.packed = record.packed
         self.seconds = record.seconds
         self.tag = hashlib.sha256(record.content).hexdigest()[:32]
-        self._gzip: bytes | None = None
         self._sent: dict[Coding, tuple[Headers, bytes]] = {}
 
     @property
     def size(self) -> int:
         """Bytes of memory it takes, roughly."""
-        return len(self.body) + len(self.packed) + len(self._gzip or b"") + 2000
+        return len(self.body) + 2 * len(self.packed) + 2000  # the second for gzip, which is made when it is asked for
 
     def program(self) -> dict[str, object]:
         """The program as a JSON value; read anew at each call, for a hit needs none of it."""
@@ -78,7 +77,7 @@ class Answer:
         if coding == "zstd":
             body = self.packed
         elif coding == "gzip":
-            body = self._gzip = encoded(self.body, "gzip")
+            body = encoded(self.body, "gzip")
         else:
             body = self.body
         if coding != "identity":

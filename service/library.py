@@ -178,7 +178,7 @@ class Library:
         except StoreDown as error:
             self._failed("ping", error)
             return False
-        self.degraded = None
+        self._answered()
         return True
 
     async def close(self) -> None:
@@ -224,8 +224,13 @@ class Library:
             return None
         finally:
             self._metrics.cache_operation_seconds.labels("store", operation).observe(time.perf_counter() - started)
-        self.degraded = None
+        self._answered()
         return result
+
+    def _answered(self) -> None:
+        if self.degraded is not None:
+            log.info("the store answers again")
+        self.degraded = None
 
     def _failed(self, operation: str, error: StoreDown) -> None:
         if self.degraded is None:

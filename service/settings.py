@@ -53,7 +53,6 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: any free one")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severity that is logged")
     access_log: bool = Field(True, description="log one line per request")
-    url: str = Field("", description="address clients reach the service by, for links; empty: links are relative")
 
     store: str = Field(default_factory=default_store, description="where programs are kept: `memory://`, `sqlite:///FILE` or `redis://…`")
     store_prefix: str = Field("lathe", pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="first part of every name in Redis")

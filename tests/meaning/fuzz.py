@@ -113,7 +113,8 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
     return Case(tuple(choices.taken), Attempt(bodies, programs, listings if target == "emulated" else (), seeds))
 
 
-def _compiled(body: Json) -> tuple[Program, Listing]:
+def compiled_with_listing(body: Json) -> tuple[Program, Listing]:
+    """The program of a request, and the listing it is the text of."""
     listings: list[Listing] = []
 
     def watch(stage: str, value: object) -> None:

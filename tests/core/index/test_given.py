@@ -13,7 +13,7 @@ from tests.core.index.plain import at, axis, condition, conditions, points, samp
 
 def test_under_conditions_a_value_is_what_it_was_and_within_its_bounds() -> None:
     random = Random(7)
-    for _ in range(1_500):
+    for _ in range(800):
         atoms = some_atoms(random)
         assumed = [sample_condition(random, atoms, random.randint(0, 2)) for _ in range(random.randint(1, 3))]
         given = Given(conjuncts(all_of(c.value for c in assumed)))

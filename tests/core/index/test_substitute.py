@@ -12,7 +12,7 @@ from tests.core.index.plain import at, axis, conditions, points, sample, sample_
 
 def test_substitution_is_evaluation_at_the_replacements() -> None:
     random = Random(8)
-    for _ in range(1_000):
+    for _ in range(500):
         atoms = some_atoms(random)
         made, held = sample(random, atoms, 3), sample_condition(random, atoms, 2)
         others = [axis(10, 5), variable("m", -3, 3)]

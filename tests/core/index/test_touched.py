@@ -50,7 +50,7 @@ def test_the_size_is_what_the_greatest_index_needs(size: str, extents: tuple[int
 
 def test_no_valid_index_is_beyond_the_size() -> None:
     random = Random(13)
-    for _ in range(800):
+    for _ in range(400):
         atoms = some_atoms(random)
         n = atoms[-1]
         extent = add(n, number(2 - min(n.lo or 0, 0)))
