@@ -21,19 +21,23 @@ from bench import cache, compiling, profiling
 from bench.compare import compared
 from bench.kernels import OWN, Case, read_cases
 from bench.plot import svg
+from bench.processes import ServerTrouble
 from bench.report import summary, text
 from bench.run import read_run
 from core import TARGETS
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit status: 2 where a file holds not what it should."""
+    """The exit status: 2 where a file holds not what it should, 1 where a server does not do what it should."""
     given = _parser().parse_args(words)
     try:
         {"compile": _compile, "compare": _compare, "plot": _plot, "profile": _profile, "cache": _cache}[given.command](given)
     except (OSError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
+    except ServerTrouble as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -20,7 +20,7 @@ import uvloop
 
 from bench.kernels import OWN, read_cases
 from bench.load import Loaded, load, request
-from bench.processes import Reply, Server, ask, running
+from bench.processes import Reply, Server, ServerTrouble, ask, running
 from core import COMPILER
 
 SERVE = ("service", "serve")
@@ -74,8 +74,9 @@ def measure(requests: int, connections: int, rounds: int, tell: Callable[[str], 
 
 def _calls(server: Server, body: bytes) -> list[Call]:
     """What is asked for, with the program compiled and stored."""
-    if ask(server.port, "POST", "/compile", body).status != 200:
-        raise RuntimeError("the kernel does not compile")
+    first = ask(server.port, "POST", "/compile", body)
+    if first.status != 200:
+        raise ServerTrouble(f"the service does not compile {KERNEL}: {first.body[:500].decode(errors='replace')}")
     hit = ask(server.port, "POST", "/compile", body)
     path = dict(hit.headers)["location"]
     stored = ask(server.port, "GET", path)
@@ -94,10 +95,10 @@ def _check_same(server: Server, call: Call, body: bytes) -> None:
     method = call.sent.split(b" ", 1)[0].decode()
     reply = ask(server.port, method, call.path, body if method == "POST" else None)
     if (reply.status, reply.body) != (call.reply.status, call.reply.body):
-        raise RuntimeError(f"the bare app does not send what Lathe sends to {call.name}")
+        raise ServerTrouble(f"the bare app does not send what Lathe sends to {call.name}")
     ours, theirs = ({name: value for name, value in r.headers if name not in PER_CALL} for r in (call.reply, reply))
     if ours != theirs or len(call.reply.headers) != len(reply.headers):
-        raise RuntimeError(f"the bare app's headers differ: {theirs}, not {ours}")
+        raise ServerTrouble(f"the bare app's headers differ: {theirs}, not {ours}")
 
 
 async def _rounds(

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import cast
 
-from bench.processes import Server
+from bench.processes import Server, ServerTrouble
 
 HEAD_END = b"\r\n\r\n"
 OK = b"HTTP/1.1 200 "
@@ -45,7 +45,7 @@ class _Work:
 
     def fail(self, why: str) -> None:
         if not self.done.done():
-            self.done.set_exception(RuntimeError(why))
+            self.done.set_exception(ServerTrouble(why))
 
 
 class _Connection(asyncio.Protocol):
@@ -87,7 +87,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def load(server: Server, sent: bytes, body: bytes, count: int, connections: int, timeout_s: float) -> Loaded:
-    """Asks `count` times. body: what each answer ends with. Raises RuntimeError for another, TimeoutError after `timeout_s`."""
+    """Asks `count` times. body: what each answer ends with. Raises ServerTrouble for another, and after `timeout_s`."""
     work = _Work(sent, body, count)
     loop = asyncio.get_running_loop()
     opened = [
@@ -100,6 +100,8 @@ async def load(server: Server, sent: bytes, body: bytes, count: int, connections
         async with asyncio.timeout(timeout_s):
             await work.done
         seconds, used = time.perf_counter() - begun, server.cpu_ns() - cpu
+    except TimeoutError:
+        raise ServerTrouble(f"{work.unanswered} of {count} answers are missing after {timeout_s:g} s") from None
     finally:
         for connection in opened:
             connection.close()

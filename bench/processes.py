@@ -21,6 +21,10 @@ END_S = 20.0
 POLL_S = 0.02
 
 
+class ServerTrouble(Exception):
+    """A server does not start, or does not answer as it should."""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """port: on 127.0.0.1."""
@@ -37,7 +41,7 @@ class Server:
 def running(words: Sequence[str], settings: Mapping[str, object], log: Path) -> Iterator[Server]:
     """`python -m WORDS` with the environment's settings, once `/readyz` says so; ended, in the end, whatever happened.
 
-    log: the file that gets what it prints. Raises RuntimeError, with that text, where it does not get ready.
+    log: the file that gets what it prints. Raises ServerTrouble, with that text, where it does not get ready.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LATHE_")}
     environment |= {f"LATHE_{name.upper()}": str(value) for name, value in settings.items()}
@@ -65,7 +69,7 @@ def _ready(process: subprocess.Popen[bytes], log: Path) -> int:
                 if ask(port, "GET", "/readyz").status == 200:
                     return port
         time.sleep(POLL_S)
-    raise RuntimeError(f"a server does not start: {log.read_text(errors='replace')[-2000:]}")
+    raise ServerTrouble(f"a server does not start: {log.read_text(errors='replace')[-2000:]}")
 
 
 def _port(log: Path) -> int | None:

@@ -100,6 +100,8 @@ class DType:
         if self.significand == 53 or not math.isfinite(value) or value == 0.0:
             return value
         _, exponent = math.frexp(value)  # value = m * 2**exponent with 0.5 <= |m| < 1
+        if exponent > self.exponent_max + 1:
+            return math.copysign(math.inf, value)
         ulp = max(exponent - self.significand, 2 - self.exponent_max - self.significand)  # the latter: of subnormals
         scaled = math.ldexp(value, -ulp)  # exact: a power of two; python's round goes to even
         rounded = math.ldexp(float(round(scaled)), ulp) if abs(scaled) < 2.0**53 else value

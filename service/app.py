@@ -41,7 +41,8 @@ from service.store.redis import RedisStore
 from service.store.sqlite import SqliteStore
 from service.store.store import Store
 from service.workers.compiler import CoreCompiler
-from service.workers.pool import Pool, Sizes
+from service.workers.pool import Pool
+from service.workers.slot import Sizes
 from service.workers.task import run
 
 log = logger("app")

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from importlinter.application.use_cases import lint_imports
 from importlinter.configuration import configure
 
-from service.api import ROUTERS
+from service.api import ROUTERS, WITH_DEVICES
 from service.errors import TITLES
 from service.metrics import Metrics
 from service.settings import PREFIX, Settings
@@ -73,7 +73,7 @@ def routes() -> list[tuple[str, str]]:
     """Method and path of each endpoint that clients are meant to call."""
     return sorted(
         (method, route.path)
-        for router in ROUTERS
+        for router in (*ROUTERS, *WITH_DEVICES)
         for route in router.routes
         if isinstance(route, APIRoute) and route.include_in_schema
         for method in route.methods or ()

@@ -14,7 +14,19 @@ import numpy as np
 
 from core.index.bounds import lower, residue
 from core.index.condition import TRUE, all_of, conjuncts
-from core.index.enumerate import DATA, MAX_POINTS, Points, Range, atoms_of, box_points, own_bounds, symbolic
+from core.index.enumerate import (
+    DATA,
+    MAX_POINTS,
+    Array,
+    Points,
+    Range,
+    atoms_of,
+    box_points,
+    first_point,
+    operations,
+    own_bounds,
+    symbolic,
+)
 from core.index.extremes import upper_expression
 from core.index.given import Given
 from core.index.linear import negate, number, scale, split, subtract
@@ -23,7 +35,8 @@ from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value
 
-BUDGET = 1 << 22  # points looked at for one kernel: a second at most
+BUDGET = 1 << 22  # points looked at for one kernel, of values of up to _PLAIN operations: a second at most
+_PLAIN = 16  # operations beyond which a point counts several times
 _SAMPLED = 1 << 12  # points among which a counterexample is looked for where all are too many
 _FEW = 1 << 14  # points of an index whose exact greatest value is worth knowing: a fraction of a millisecond
 Point = dict[Value, int]
@@ -100,7 +113,11 @@ class Decider:
             return self._with_data(x, valid)
         if self._never_by_launch(x, valid):
             return PROVED
-        return self._enumerated(x, without_data(valid))
+        axes = without_data(valid)
+        found = self._enumerated(x, axes)
+        if found.outcome is Outcome.REFUTED and axes is not valid:
+            return Decision(Outcome.UNKNOWN, None, "whether its points are valid depends on values of another node")
+        return found
 
     def _never_by_launch(self, x: Value, valid: Value) -> bool:
         """Whether an expression of variables shows it, where intervals take a variable for a different one in each term."""
@@ -118,7 +135,7 @@ class Decider:
                 return Decision(Outcome.REFUTED, point)
         conditions = self._connected(x, valid)
         box = self._box(x, conditions, valid)
-        if box is not None and self._spend(box) and not np.any(self._failing(box, x, conditions)):
+        if box is not None and self._spend(box, x, *conditions) and _failing(box, x, conditions) is None:
             return PROVED
         return Decision(Outcome.UNKNOWN, None, "the index holds values of another node that `valid` does not bound")
 
@@ -127,11 +144,9 @@ class Decider:
         valid = without_data(valid)
         atoms = atoms_of(x, valid)
         box = box_points(atoms, self.ranges(atoms, valid), min(_FEW, self.left))
-        if box is None or not self._spend(box):
+        if box is None or not self._spend(box, x, valid):
             return None
-        held = box.within_extents()
-        for c in conjuncts(valid):
-            held = held & box.holds(c)
+        held = box.holds(valid) & box.within_extents()
         values = box.full(box.value(x))[box.full(held)]
         return int(values.max()) if len(values) else -1
 
@@ -142,19 +157,19 @@ class Decider:
         fixed = _free_terms(x, conditions)
         x = substitute(x, {atom: number(n) for atom, n in fixed.items()}) if fixed else x
         box = self._box(x, conditions, valid)
-        if box is not None and self._spend(box):
-            failing = np.flatnonzero(box.full(self._failing(box, x, conditions)))
-            if not len(failing):
+        if box is not None and self._spend(box, x, *conditions):
+            failing = _failing(box, x, conditions)
+            if failing is None:
                 return PROVED
             rest = all_of(c for c in conjuncts(valid) if c not in conditions)
             other = self.some_point(rest)
             if other is not None:
-                return Decision(Outcome.REFUTED, {**other, **fixed, **box.point(int(failing[0]))})
+                return Decision(Outcome.REFUTED, {**other, **fixed, **failing})
             return Decision(Outcome.UNKNOWN, None, "no point was found where its conditions hold")
         own = frozenset(atoms_of(x))
         conditions = [c for c in conditions if own.issuperset(c.free)]
         box = self._box(x, conditions, valid)
-        if box is not None and self._spend(box) and not np.any(self._failing(box, x, conditions)):
+        if box is not None and self._spend(box, x, *conditions) and _failing(box, x, conditions) is None:
             return PROVED
         point = self._sampled(whole, valid)
         if point is not None:
@@ -187,18 +202,13 @@ class Decider:
             return {}
         return {atom: given.bounds(atom) for atom in atoms}
 
-    def _spend(self, box: Points) -> bool:
-        if box.count > self.left:
+    def _spend(self, box: Points, *values: Value) -> bool:
+        """Whether the budget has room for these values at every point of the box; it is spent if so."""
+        cost = box.count * -(-operations(*values) // _PLAIN)
+        if cost > self.left:
             return False
-        self.left -= box.count
+        self.left -= cost
         return True
-
-    @staticmethod
-    def _failing(box: Points, x: Value, conditions: list[Value]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        failing = np.asarray(box.value(x) < 0, np.bool_) & box.within_extents()
-        for c in conditions:
-            failing = failing & box.holds(c)
-        return failing
 
     def some_point(self, valid: Value) -> Point | None:
         """A point where `valid` holds, or None where none was found."""
@@ -208,10 +218,9 @@ class Decider:
         atoms = atoms_of(valid)
         ranges = self.ranges(atoms, valid)
         box = box_points(atoms, ranges, min(MAX_POINTS, self.left)) or sample(atoms, ranges)
-        if not self._spend(box):
+        if not self._spend(box, valid):
             return None
-        found = np.flatnonzero(box.full(box.holds(valid) & box.within_extents()))
-        return box.point(int(found[0])) if len(found) else None
+        return first_point(box, lambda part: part.holds(valid) & part.within_extents())
 
     def _sampled(self, x: Value, valid: Value) -> Point | None:
         """A counterexample in the corner where x is least as far as its own terms say, or among the least values of all atoms."""
@@ -224,11 +233,23 @@ class Decider:
             low, high = ranges.get(atom) or own_bounds(atom)
             corner[atom] = (high, high) if down.get(atom, False) else (low, low)
         for box in (Points(corner), sample(atoms, ranges)):
-            if self._spend(box):
-                failing = np.flatnonzero(box.full(self._failing(box, x, list(conjuncts(valid)))))
-                if len(failing):
-                    return box.point(int(failing[0]))
+            if self._spend(box, x, valid):
+                failing = _failing(box, x, list(conjuncts(valid)))
+                if failing is not None:
+                    return failing
         return None
+
+
+def _failing(box: Points, x: Value, conditions: list[Value]) -> Point | None:
+    """The first point where x is negative and all conditions hold."""
+
+    def fails(part: Points) -> Array:
+        failing: Array = np.asarray(part.value(x) < 0, np.bool_) & part.within_extents()
+        for c in conditions:
+            failing = failing & part.holds(c)
+        return failing
+
+    return first_point(box, fails)
 
 
 def _least_by_conditions(x: Value, given: Given, low: int) -> int:

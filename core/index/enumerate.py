@@ -1,12 +1,12 @@
 """Index values and conditions at every point of a box at once: the plain way, where intervals and residues do not decide.
 
-Points are never listed: each atom is an array along a dimension of its own, and values broadcast, so that a value of few atoms stays small.
-Arithmetic is in 64 bits where intervals over the box prove that they suffice, else in Python's integers.
+Points are never listed: each atom is an array along a dimension of its own, and values broadcast, so that a value of few atoms stays small;
+a large box is taken in slices. Arithmetic is in 64 bits where intervals over the box prove that they suffice, else in Python's integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -21,7 +21,8 @@ from core.ir.value import Value
 Array = NDArray[Any]  # int64, bool, or object of exact integers: known at run time only
 Range = tuple[int, int]  # inclusive
 
-MAX_POINTS = 1 << 20  # of one box: milliseconds to some tenths of a second, and tens of megabytes
+MAX_POINTS = 1 << 20  # of one box: milliseconds to some tenths of a second
+_SLICE = 1 << 15  # points computed at a time, so that every value on the way to the one asked for fits into a cache
 _WORD = 1 << 62  # below it nothing leaves 64 bits, one more addition included
 
 DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))  # atoms that are what nodes give
@@ -128,6 +129,19 @@ class Points:
             found[atom] += int(digit)
         return found
 
+    def slices(self, most: int = _SLICE) -> Iterator[Points]:
+        """The box in boxes of at most so many points, in the order of `full`."""
+        if self.count <= most:
+            yield self
+            return
+        atom, extent = self.along[0], self.shape[0]
+        low, high = self.ranges[atom]
+        rest = self.count // extent
+        step = max(most // rest, 1)
+        for start in range(low, high + 1, step):
+            part = Points({**self.ranges, atom: (start, min(start + step - 1, high))})
+            yield from part.slices(most)
+
     # ---- one operation ---------------------------------------------------------------------------------------------------
 
     def _computed(self, v: Value) -> Array:
@@ -200,6 +214,28 @@ class Points:
                 return 0, 1, max(abs(at[0][0]), abs(at[0][1]), abs(integer(v)))
             case _:
                 return 0, 1, 1
+
+
+def operations(*values: Value) -> int:
+    """How many different operations these values are made of."""
+    seen: set[Value] = set()
+    stack = list(values)
+    while stack:
+        v = stack.pop()
+        if v not in seen:
+            seen.add(v)
+            if v not in v.free:
+                stack.extend(v.src)
+    return len(seen)
+
+
+def first_point(box: Points, holds: Callable[[Points], Array]) -> dict[Value, int] | None:
+    """The first point of a box where something holds; what is asked for is computed slice by slice."""
+    for part in box.slices():
+        found = np.flatnonzero(part.full(holds(part)))
+        if len(found):
+            return part.point(int(found[0]))
+    return None
 
 
 def box_points(atoms: Iterable[Value], ranges: Mapping[Value, Range] | None = None, most: int = MAX_POINTS) -> Points | None:

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.index.access import Access
-from core.index.condition import FALSE, conjuncts
+from core.index.condition import FALSE
 from core.index.decide import Decider, Outcome, Point, has_data, sample, without_data
 from core.index.digits import digits_of
-from core.index.enumerate import MAX_POINTS, Points, atoms_of, box_points, symbolic
+from core.index.enumerate import MAX_POINTS, Array, Points, atoms_of, box_points, symbolic
 from core.index.given import Given
 from core.index.strides import Linear, Stride, linear, nested, spans
 from core.ir.op import Op
@@ -130,8 +130,8 @@ def _enumerated(index: Value, valid: Value, live: list[Value], decider: Decider,
         return Injective(Outcome.UNKNOWN, "J4", None, "the index holds values of another node")
     atoms = (*(a for a in atoms_of(index, valid, *live) if a not in live), *live)
     ranges = decider.ranges(atoms, valid)
-    box = box_points(atoms, ranges, min(most_points, decider.left))
-    points = _collision(box or sample(atoms, ranges), index, valid, live, decider)
+    box = box_points(atoms, ranges, most_points)
+    points = _collision(box or sample(atoms, ranges), index, valid, live)
     if points is not None:
         return Injective(Outcome.REFUTED, "J4", points, "two points have one index")
     if box is not None:
@@ -139,15 +139,20 @@ def _enumerated(index: Value, valid: Value, live: list[Value], decider: Decider,
     return Injective(Outcome.UNKNOWN, "J4", None, f"its strides do not nest, and its points are more than {most_points}")
 
 
-def _collision(box: Points, index: Value, valid: Value, live: list[Value], decider: Decider) -> tuple[Point, Point] | None:
-    """Two points with one index for the same variables, the first such pair."""
-    decider.left -= box.count
-    held = box.within_extents()
-    for c in conjuncts(valid):
-        held = held & box.holds(c)
-    at = np.flatnonzero(box.full(held))
-    keys = [box.full(box.value(index))[at]]
-    keys.extend(box.full(box.value(atom))[at] for atom in box.along if atom not in live)
+def _collision(box: Points, index: Value, valid: Value, live: list[Value]) -> tuple[Point, Point] | None:
+    """Two points with one index for the same variables: of all such pairs the one that begins first."""
+    others = [atom for atom in box.along if atom not in live]
+    numbers: list[Array] = []
+    columns: list[list[Array]] = [[] for _ in range(len(others) + 1)]
+    done = 0
+    for part in box.slices():
+        held = np.flatnonzero(part.full(part.holds(valid) & part.within_extents()))
+        numbers.append(held + done)
+        for column, x in zip(columns, (index, *others), strict=True):
+            column.append(part.full(part.value(x))[held])
+        done += part.count
+    at = np.concatenate(numbers)
+    keys = [np.concatenate(column) for column in columns]
     if all(k.dtype != object for k in keys):
         order = np.lexsort(keys)
     else:

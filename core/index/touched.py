@@ -6,7 +6,7 @@ By intervals, exactly where points are few, and as an expression of variables wh
 from __future__ import annotations
 
 from core.index.bounds import lower
-from core.index.condition import TRUE
+from core.index.condition import TRUE, conjuncts
 from core.index.decide import Decider, has_data
 from core.index.enumerate import own_bounds
 from core.index.extremes import smaller, upper_expression
@@ -28,15 +28,17 @@ def greatest_index(index: Value, valid: Value, decider: Decider) -> Value:
 
 
 def _greatest_number(index: Value, valid: Value, decider: Decider) -> int:
-    """By intervals; exact, of few points, where an axis stands in several terms, which intervals take for different ones."""
+    """By intervals; exact, of few points, where intervals may be loose."""
     most = decider.most(index, valid)
-    met: set[Value] = set()
-    for t in split(index)[2]:
-        if not met.isdisjoint(t.free) and not has_data(index):
-            exact = decider.greatest_of_few(index, valid)
-            return most if exact is None else min(most, exact)
-        met |= t.free
-    return most
+    if has_data(index) or _plain(index, valid):
+        return most
+    exact = decider.greatest_of_few(index, valid)
+    return most if exact is None else min(most, exact)
+
+
+def _plain(index: Value, valid: Value) -> bool:
+    """Whether intervals are exact: a sum of atoms, each bounded by itself."""
+    return all(t in t.free for t in split(index)[2]) and all(c.op is not Op.LESS or len(c.free) == 1 for c in conjuncts(valid))
 
 
 def larger(x: Value, y: Value) -> Value:

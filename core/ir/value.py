@@ -154,16 +154,26 @@ def constant(value: Number, dtype: DType, lanes: int = 1) -> Value:
     return make(Op.CONST, dtype, (), number, lanes, (number, number))
 
 
+_COMMUTES = frozenset(op for op, info in OPS.items() if info.commutes and info.arity == 2)
+
+
 def table_size() -> int:
     """How many values are alive; for tests of leaks."""
     return len(_table)
 
 
 def alu(op: Op, *src: Value) -> Value:
-    """An elementwise operation; the dtype is the first operand's (the second's of WHERE), BOOL of comparisons."""
+    """An elementwise operation; the dtype is the first operand's (the second's of WHERE), BOOL of comparisons.
+
+    Commuting operands are put in canonical order: a constant last, others by their number.
+    """
     lanes = src[0].lanes
     if op is Op.WHERE:
         return make(op, src[1].dtype, src, None, src[1].lanes)
+    if op in _COMMUTES:
+        a, b = src
+        if b.op is not Op.CONST and (a.op is Op.CONST or a.order > b.order):
+            src = (b, a)
     return make(op, BOOL if op is Op.CMPLT or op is Op.CMPNE else src[0].dtype, src, None, lanes)
 
 

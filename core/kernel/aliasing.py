@@ -116,7 +116,7 @@ def _addresses_differ(reads: Access, writes: Access, decider: Decider) -> bool:
     if read is None:
         return False
     written = _addresses(Access(writes.index, without_data(writes.valid)), decider)
-    return written is not None and not bool(np.isin(read, written).any())
+    return written is not None and not len(np.intersect1d(read, written))
 
 
 def _addresses(access: Access, decider: Decider) -> Array | None:
@@ -127,8 +127,10 @@ def _addresses(access: Access, decider: Decider) -> Array | None:
     if box is None:
         return None
     decider.left -= box.count
-    held = box.within_extents()
-    for c in valid:
-        held = held & box.holds(c)
-    addresses: Array = np.unique(box.full(box.value(access.index))[box.full(held)])
-    return addresses
+    found = []
+    for part in box.slices():
+        held = part.within_extents()
+        for c in valid:
+            held = held & part.holds(c)
+        found.append(np.unique(part.full(part.value(access.index))[part.full(held)]))
+    return np.concatenate(found)

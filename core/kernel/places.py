@@ -69,12 +69,20 @@ def _size(access: Access, image: ImageShape | None, empty: bool, decider: Decide
 
 
 def bounded(access: Access, decider: Decider) -> bool:
-    """Whether every value of another node in the index is bounded by `valid`, or below by being unsigned."""
+    """Whether `valid`, an unsigned type or a remainder bounds each value of another node in the index."""
+    loose = set()
     for atom in access.index.free:
         if atom.op is Op.OPAQUE:
             low, high = decider.given(access.valid).bounds(atom)
             if high == atom.hi or (low == atom.lo and low < 0):
-                return False
+                loose.add(atom)
+    stack = [access.index] if loose else []
+    while stack:
+        x = stack.pop()
+        if x in loose:
+            return False
+        if x.op is not Op.MOD and not loose.isdisjoint(x.free):
+            stack.extend(x.src)
     return True
 
 

@@ -78,15 +78,22 @@ class _Ordering:
         return set(ordered(self.guard))
 
     def _dependencies(self) -> None:
+        """What each value depends on. An update, once its loops are done, is where they are: around a loop is whatever any of its updates needs."""
+        self._pass_dependencies()
+        while any(self.mask[v] != self.outside[v.src[0].src[1]] for v in self.values if v.op is Op.UPDATE):
+            self._pass_dependencies()
+
+    def _pass_dependencies(self) -> None:
         mask = self.mask
         for v in self.values:
             m = 0
             for s in v.src:
                 m |= mask.get(s, 0)
             if v.op in _OPENERS:
-                self.bit[v] = 1 << len(self.ranges)
-                self.ranges.append(v)
-                self.outside[v] = m
+                if v not in self.bit:
+                    self.bit[v] = 1 << len(self.ranges)
+                    self.ranges.append(v)
+                self.outside[v] = self.outside.get(v, 0) | m
                 m |= self.bit[v]
             elif v.op is Op.ACC:
                 loops = v.src[1:]
@@ -97,6 +104,7 @@ class _Ordering:
                 for r in loops:
                     m &= ~self.bit[r]
                 self.outside[loops[0]] |= m
+                m = self.outside[loops[0]]
             mask[v] = m
 
     def _output_chain(self, base: _Region) -> None:

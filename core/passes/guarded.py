@@ -11,7 +11,7 @@ from core.dtypes import BOOL, FLOAT32, DType
 from core.index import less, number
 from core.ir.op import Op
 from core.ir.parts import content, like
-from core.ir.value import Value, alu, cast, constant, make
+from core.ir.value import Value, alu, cast, constant
 
 
 def divided(op: Op, value: Value, divisor: Value) -> Value:
@@ -34,7 +34,7 @@ def shifted(op: Op, value: Value, amount: Value) -> Value:
     if amount.is_const:
         amount = constant(int(content(amount)) & (width - 1), amount.dtype, amount.lanes)
     elif not (amount.lo is not None and amount.hi is not None and amount.lo >= 0 and amount.hi < width):
-        amount = make(Op.AND, amount.dtype, (amount, like(width - 1, amount)), None, amount.lanes, (0, width - 1))
+        amount = alu(Op.AND, amount, like(width - 1, amount))
     return alu(op, value, cast(amount, value.dtype) if amount.lanes > 1 else amount)
 
 

@@ -65,6 +65,7 @@ def _unrounded(product: Array, x: Array, y: Array, result: Bounded) -> Array | N
     if result.dtype.significand == 53:
         plain = (np.abs(product) < 2.0**53) & (x == np.rint(x)) & (y == np.rint(y))
         slack = np.where(plain, 0.0, 0.5 * ulp(np.abs(product), result.dtype))
+        slack = np.where(np.isinf(product) & np.isfinite(x) & np.isfinite(y), np.inf, slack)
     else:
         value = result.values.astype(np.float64)
         same = (product == value) | np.isnan(product)

@@ -12,7 +12,19 @@ from typing import Protocol
 import numpy as np
 
 from core.dtypes import BOOL, DType
-from core.reference.bounded import Array, Bounded, from_mask, held_type, operand, overflow_at, rounded, settled, smallest_normal, wide
+from core.reference.bounded import (
+    Array,
+    Bounded,
+    from_mask,
+    held_type,
+    operand,
+    overflow_at,
+    rounded,
+    settled,
+    smallest_normal,
+    together,
+    wide,
+)
 
 NO_BITS = 1 << 14  # the lowest set bit of zero: above any exponent
 
@@ -20,9 +32,11 @@ NO_BITS = 1 << 14  # the lowest set bit of zero: above any exponent
 class Accumulator(Protocol):
     """Takes pieces of the operand, gives the reduced value. Every piece covers all the other axes."""
 
-    def take(self, piece: Bounded) -> None: ...
+    def take(self, piece: Bounded) -> None:
+        """One more piece."""
 
-    def result(self) -> Bounded: ...
+    def result(self) -> Bounded:
+        """The value of all that was taken; of nothing the identity."""
 
 
 def accumulator(op: str, dtype: DType, shape: tuple[int, ...], axes: tuple[int, ...]) -> Accumulator:
@@ -99,9 +113,10 @@ class _Floats:
     def sum(self, values: Array) -> Array:
         return np.asarray(values.sum(axis=self.axes, keepdims=True))
 
-    def look(self, piece: Bounded) -> tuple[Array, Array]:
-        """(values, error) with everything special noted and replaced by what changes nothing."""
+    def look(self, piece: Bounded, slack: Array | None = None) -> tuple[Array, Array]:
+        """(values, error) with everything special noted and replaced by what changes nothing. slack: more of an error."""
         values, error = operand(piece)
+        error = together(error, slack)
         bound: Array = np.zeros(values.shape) if error is None else np.broadcast_to(error, values.shape)
         self.count += math.prod(values.shape[axis] for axis in self.axes)
         odd = ~np.isfinite(values) | np.isinf(bound)
@@ -144,9 +159,7 @@ class _Sum(_Floats):
         self.grain = np.full(shape, NO_BITS, np.int64)  # exponent of the lowest bit set in any element
 
     def take(self, piece: Bounded) -> None:
-        values, bound = self.look(piece)
-        if piece.slack is not None:
-            bound = bound + piece.slack
+        values, bound = self.look(piece, piece.slack)
         self.total += self.sum(values)
         self.plain += self.sum(wide(piece.values))
         self.magnitude += self.sum(np.abs(values))

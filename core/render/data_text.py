@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from core.dtypes import BOOL
-from core.ir.op import Op
+from core.ir.op import OPS, Op
 from core.ir.parts import content, integer
 from core.ir.value import Value
 from core.render.index_text import choice, less, unsigned_word
@@ -14,6 +16,7 @@ _SIGNS = {
     Op.ADD: ("+", PLUS), Op.MUL: ("*", TIMES), Op.IDIV: ("/", TIMES), Op.REM: ("%", TIMES), Op.AND: ("&", BIT_AND), Op.OR: ("|", BIT_OR),
     Op.XOR: ("^", BIT_XOR), Op.SHL: ("<<", SHIFT), Op.SHR: (">>", SHIFT),
 }  # fmt: skip
+_NAME = re.compile(r"([a-z])(\d+)")
 _TIGHT = frozenset((Op.MUL, Op.IDIV, Op.REM))  # written without blanks
 _BITWISE = frozenset((Op.AND, Op.OR, Op.XOR))
 _WRAPS = frozenset((Op.ADD, Op.MUL, Op.SHL))  # results that may leave the type
@@ -22,6 +25,8 @@ _WRAPS = frozenset((Op.ADD, Op.MUL, Op.SHL))  # results that may leave the type
 def binary(page: Page, value: Value) -> Text:
     """ADD MUL IDIV REM AND OR XOR SHL SHR of numbers; AND OR XOR of bools."""
     x, y = (page.text(s) for s in value.src)
+    if OPS[value.op].commutes:
+        x, y = _in_order(x, y)
     if value.dtype is BOOL:
         return _logical(value, x, y)
     if value.op is Op.ADD:
@@ -29,6 +34,16 @@ def binary(page: Page, value: Value) -> Text:
         if turned is not None:
             return turned
     return _combined(page, value, x, y, *_SIGNS[value.op])
+
+
+def _in_order(x: Text, y: Text) -> tuple[Text, Text]:
+    """Operands whose order is free, as people write them: a register after what is added to it, names by their number."""
+    if x.moves != y.moves:
+        return (y, x) if x.moves else (x, y)
+    first, second = _NAME.match(x.words), _NAME.match(y.words)
+    if x.depth or y.depth or first is None or second is None or first[1] != second[1] or int(first[2]) <= int(second[2]):
+        return x, y
+    return y, x
 
 
 def _subtraction(page: Page, value: Value) -> Text | None:
@@ -193,9 +208,7 @@ def reciprocal(page: Page, value: Value) -> Text:
 def maximum(page: Page, value: Value) -> Text:
     """MAX; its operands are names or constants. NaN if a float operand is."""
     first, second = value.src
-    if first.is_const:
-        first, second = second, first
-    x, y = page.text(first), page.text(second)
+    x, y = (page.text(second), page.text(first)) if first.is_const else _in_order(page.text(first), page.text(second))
     dtype, depth = value.dtype, 1
     quick = page.dialect.fast_functions.get((Op.MAX, dtype)) if page.fast else None
     if quick is not None:

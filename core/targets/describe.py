@@ -13,7 +13,8 @@ LIMITS = ("global_max", "local_max", "lanes_max", "shared_max", "alignment")
 def describe(target: Target) -> dict[str, object]:
     """What it has at its defaults: dtypes, limits, tensor cores; the defaults themselves; what it can't promise.
 
-    options: the schedule options, what their members mean. emulated: dtypes it computes in a wider one and rounds. architectures: those known, where one selects dtypes and tensor cores.
+    options: the schedule options, what their members mean. emulated: dtypes it computes in a wider one and rounds. architectures: those
+    known, where one selects dtypes and tensor cores.
     """
     defaults = target.defaults
     every = defaults.to_json()

@@ -65,7 +65,8 @@ class Device(Protocol):
     """One attached device."""
 
     @property
-    def facts(self) -> Facts: ...
+    def facts(self) -> Facts:
+        """What it is."""
 
     @property
     def alive(self) -> bool:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 from core import Limits
 from service.asking import Asked, asked_in
-from service.errors import QueueFull
+from service.errors import CompilerReplaced, QueueFull
 from service.flight.local import Flights
 from service.workers.pool import Pool
-from service.workers.task import Job, Outcome
+from service.workers.task import Failed, Job, Outcome
 
 READ_AT_ONCE = 8192  # bytes of body; about a millisecond's reading
 READINGS_MOST = 64  # large bodies that may be read or wait for it; the largest takes about a second
@@ -28,6 +28,7 @@ class CoreCompiler:
         self._pool = pool
         self._limits = limits
         self._readings: Flights[Asked] = Flights()
+        self._replaced = False  # the compiler's files have changed under this process: it is of no use any more
 
     async def read(self, body: bytes) -> Asked:
         if len(body) <= READ_AT_ONCE:
@@ -39,14 +40,16 @@ class CoreCompiler:
         return asked
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
-        return await self._pool.job(Job(asked.job, self._limits, asked.key), wanted)
+        outcome, waited_s = await self._pool.job(Job(asked.job, self._limits, asked.key), wanted)
+        self._replaced = isinstance(outcome, Failed) and isinstance(outcome.error, CompilerReplaced)
+        return outcome, waited_s
 
     async def start(self) -> None:
         await self._pool.start()
 
     @property
     def answers(self) -> bool:
-        return self._pool.answers
+        return self._pool.answers and not self._replaced
 
     def update(self) -> None:
         self._pool.update()

@@ -9,45 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from enum import StrEnum
-from multiprocessing import get_context
 from typing import Generic, TypeVar
 
-from pebble import CONSTS, ProcessExpired, ProcessPool
+from pebble import ProcessExpired
 
 from service.errors import Draining, OutOfMemory, QueueFull, TimedOut, WorkerLost
 from service.logs import logger
 from service.metrics import Metrics
 from service.workers import task
+from service.workers.slot import Sizes, Slot, State, end, pids_of
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 log = logger("workers")
 
-CONSTS.term_timeout = 0.05  # between SIGTERM, which workers ignore, and SIGKILL
-CONSTS.sleep_unit = 0.05  # how often pebble looks at its processes; a time limit is kept this exactly
 GRACE_S = 5.0  # past a time limit, for the kill itself; then the slot is given up
 CLOSE_S = 3.0  # longest wait for a pool's threads at the end
 MISSES = 3  # how often, beyond once per slot, a job may find its worker gone before it begins
 TRIES = 2  # a job whose worker dies is tried once more
-
-
-class State(StrEnum):
-    """What a slot is doing."""
-
-    STARTING = "starting"
-    IDLE = "idle"
-    BUSY = "busy"
 
 
 class _NeverBegan(Exception):
@@ -56,44 +41,6 @@ class _NeverBegan(Exception):
 
 class Abandoned(Exception):
     """Nobody waits for this job any more, and it has not begun."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many workers, and what one may take. Times in seconds."""
-
-    workers: int
-    tasks: int = 500
-    memory_bytes: int = 2 << 30
-    start_s: float = 60.0
-    job_s: float = 30.0
-    queue: int = 512
-    queue_s: float = 60.0
-
-
-class _Slot:
-    """One process at a time, by way of a pebble pool of one."""
-
-    def __init__(self, number: int, sizes: Sizes) -> None:
-        self.number = number
-        self.state = State.STARTING
-        self.failed_starts = 0  # since a process of this slot last answered
-        self._sizes = sizes
-        self.pool = self._new()
-
-    def _new(self) -> ProcessPool:
-        return ProcessPool(
-            max_workers=1,
-            max_tasks=self._sizes.tasks,
-            initializer=task.begin,
-            initargs=(self._sizes.memory_bytes,),
-            context=get_context("spawn"),
-        )
-
-    def renew(self) -> None:
-        """Another pool in place of one that is of no use; its process is killed."""
-        end(self.pool)
-        self.pool = self._new()
 
 
 class Pool(Generic[J, R]):
@@ -106,9 +53,9 @@ class Pool(Generic[J, R]):
         self._run = run
         self._sizes = sizes
         self._metrics = metrics
-        self._slots = [_Slot(number, sizes) for number in range(sizes.workers)]
-        self._idle: deque[_Slot] = deque()
-        self._queue: deque[tuple[float, asyncio.Future[_Slot]]] = deque()
+        self._slots = [Slot(number, sizes) for number in range(sizes.workers)]
+        self._idle: deque[Slot] = deque()
+        self._queue: deque[tuple[float, asyncio.Future[Slot]]] = deque()
         self._starts: set[asyncio.Task[None]] = set()
         self._draining = False
         self._mean_s = 0.1  # of a job, smoothed: how long a queue will take
@@ -196,7 +143,7 @@ class Pool(Generic[J, R]):
 
     # a slot for a job
 
-    async def _take(self) -> _Slot:
+    async def _take(self) -> Slot:
         while self._idle:
             slot = self._idle.popleft()
             if slot.pool.active:
@@ -211,7 +158,7 @@ class Pool(Generic[J, R]):
                 allowed=self._sizes.queue,
                 needed=self.waiting + 1,
             )
-        future: asyncio.Future[_Slot] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         entry = (time.monotonic(), future)
         self._queue.append(entry)
         try:
@@ -231,7 +178,7 @@ class Pool(Generic[J, R]):
             with contextlib.suppress(ValueError):
                 self._queue.remove(entry)
 
-    def _free(self, slot: _Slot) -> None:
+    def _free(self, slot: Slot) -> None:
         while self._queue:
             _, future = self._queue.popleft()
             if not future.done():
@@ -246,13 +193,13 @@ class Pool(Generic[J, R]):
 
     # a job on a slot
 
-    async def _on(self, slot: _Slot, job: J) -> R:
+    async def _on(self, slot: Slot, job: J) -> R:
         """Runs the job on the slot and gives the slot back, shielded: the caller may stop waiting, the work goes on."""
         work = asyncio.ensure_future(self._run_on(slot, job))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, whoever is left to hear it
         return await asyncio.shield(work)
 
-    async def _run_on(self, slot: _Slot, job: J) -> R:
+    async def _run_on(self, slot: Slot, job: J) -> R:
         started = time.monotonic()
         try:
             future = slot.pool.schedule(self._run, args=[job], timeout=self._sizes.job_s)
@@ -282,7 +229,7 @@ class Pool(Generic[J, R]):
 
     # processes
 
-    def _restart(self, slot: _Slot, reason: str, renew: bool = True) -> None:
+    def _restart(self, slot: Slot, reason: str, renew: bool = True) -> None:
         """Out of service until its next process has answered. renew: with a pool of its own, not only a process."""
         self._metrics.worker_restarts.labels(reason).inc()
         self._turn(slot, State.STARTING)
@@ -290,12 +237,12 @@ class Pool(Generic[J, R]):
             slot.renew()
         self._warm(slot)
 
-    def _warm(self, slot: _Slot) -> None:
+    def _warm(self, slot: Slot) -> None:
         start = asyncio.ensure_future(self._start(slot))
         self._starts.add(start)
         start.add_done_callback(self._starts.discard)
 
-    async def _start(self, slot: _Slot) -> None:
+    async def _start(self, slot: Slot) -> None:
         pause_s = 0.1
         while True:
             try:
@@ -313,31 +260,10 @@ class Pool(Generic[J, R]):
         self._answered.set()
         self._free(slot)
 
-    def _turn(self, slot: _Slot, state: State) -> None:
+    def _turn(self, slot: Slot, state: State) -> None:
         slot.state = state
         self._show_states()
 
     def _show_states(self) -> None:
         for state in State:
             self._metrics.workers.labels(state).set(sum(slot.state is state for slot in self._slots))
-
-
-def pids_of(pool: ProcessPool) -> list[int]:
-    """The process ids of a pebble pool. (It has no name for them of its own in version 5.)"""
-    return list(pool._pool_manager.worker_manager.workers)
-
-
-def end(pool: ProcessPool) -> threading.Thread:
-    """Ends a pool: its process at once, its threads and pipes soon, in the thread that is returned."""
-    for pid in pids_of(pool):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    thread = threading.Thread(target=_join, args=(pool,), name="pool-end", daemon=True)
-    thread.start()
-    return thread
-
-
-def _join(pool: ProcessPool) -> None:
-    pool.stop()  # type: ignore[no-untyped-call]  # pebble has types for the rest
-    with contextlib.suppress(RuntimeError, OSError):
-        pool.join()

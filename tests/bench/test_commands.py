@@ -83,7 +83,7 @@ def test_a_run_is_drawn(stored: Path, tmp_path: Path) -> None:
 
 
 def test_a_profile_names_functions_of_the_compiler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert 0 == main(["profile", "--corpus", str(corpus(tmp_path)), "--top", "30"])
+    assert 0 == main(["profile", "--corpus", str(corpus(tmp_path)), "--passes", "50"])
 
     said = capsys.readouterr().out
     assert said.startswith("2 kernels")

@@ -7,11 +7,13 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import redis
+
+from tests.service.fake import Running, running
 
 REDIS_VARIABLE = "LATHE_TEST_REDIS"
 
@@ -27,6 +29,13 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("LATHE_") and name != REDIS_VARIABLE:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Running]:
+    """A service in this process, with the fake compiler."""
+    async with running() as started:
+        yield started
 
 
 class RedisServer:

@@ -143,6 +143,17 @@ async def running(store: Store | None = None, **values: Any) -> AsyncIterator[Ru
         yield Running(front, services, compiler, client)
 
 
+def told(response: httpx.Response, status: int, category: str) -> Json:
+    """The problem document of a response, after looking at what all of them have."""
+    body: Json = response.json()
+    assert (status, "application/problem+json") == (response.status_code, response.headers["content-type"])
+    assert (status, category) == (body["status"], body["category"])
+    assert {"type", "title", "status", "detail", "instance", "category", "request_id"} <= set(body)
+    assert response.headers["x-request-id"] == body["request_id"]
+    assert response.request.url.path == body["instance"]
+    return body
+
+
 def poll_file(path: Path) -> str | None:
     """What a worker has written, once it has."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from service.api.examples import SUM
 from service.asking import Asked, asked_in
 from service.errors import QueueFull
 from service.metrics import Metrics
+from service.store.keys import Key
 from service.workers.compiler import READ_AT_ONCE, READINGS_MOST, CoreCompiler
-from service.workers.pool import Pool, Sizes
-from service.workers.task import run
+from service.workers.pool import Pool
+from service.workers.slot import Sizes
+from service.workers.task import Failed, run
 
 pytestmark = pytest.mark.anyio
 
@@ -92,6 +95,22 @@ async def test_equal_large_bodies_that_come_together_are_read_once(monkeypatch: 
 
     assert {asked().key} == {found.key for found in await asyncio.gather(*reading)}
     assert 1 == slow.read
+
+
+async def test_a_service_whose_compiler_was_replaced_on_disk_takes_no_more_work() -> None:
+    pool = Pool(run, Sizes(1), Metrics())
+    service = CoreCompiler(pool, Limits())
+    await service.start()
+    await pool.until_answers()
+    right, other = asked(), replace(asked(), key=Key("0" * 64))
+    outcome, _ = await service.compile(other, lambda: True)
+    ready = [service.answers]
+    await service.compile(right, lambda: True)
+    ready.append(service.answers)
+    await service.close()
+
+    assert isinstance(outcome, Failed)
+    assert [False, True] == ready
 
 
 async def test_more_large_bodies_than_can_be_read_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:

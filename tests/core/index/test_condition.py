@@ -38,7 +38,8 @@ def test_comparisons_of_a_quotient_and_a_multiple_hold_on_all_small_integers(div
     ]
     for made, plain in laws:
         for t in range(-31, 32):
-            assert all(plain(v, t) == at(made(t), {x: v}) for v in range(-30, 31)), (made(t), t)
+            comparison = made(t)
+            assert all(plain(v, t) == at(comparison, {x: v}) for v in range(-30, 31)), (comparison, t)
 
 
 def test_conjunctions_hold_where_all_their_parts_do() -> None:

@@ -119,6 +119,7 @@ def test_values_of_other_nodes_are_refuted_only_for_every_value() -> None:
     assert Outcome.UNKNOWN is decider.nonnegative(subtract(gathered, number(50)), bounded).outcome
     assert Outcome.REFUTED is decider.nonnegative(subtract(gathered, number(200)), TRUE).outcome
     assert Outcome.PROVED is decider.nonnegative(value("v*v - v", v=gathered), TRUE).outcome
+    assert Outcome.UNKNOWN is decider.nonnegative(value("i - 1", i=i), condition("v > 0", v=gathered)).outcome
 
 
 def test_a_condition_is_weaker_without_its_data() -> None:

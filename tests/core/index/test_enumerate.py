@@ -8,7 +8,7 @@ import numpy as np
 
 from core.dtypes import INDEX
 from core.index import add, less, number, scale
-from core.index.enumerate import MAX_POINTS, Points, atoms_of, box_points, own_bounds
+from core.index.enumerate import MAX_POINTS, Points, atoms_of, box_points, first_point, own_bounds
 from core.ir.op import Op
 from core.ir.value import make
 from core.kernel.leaves import axis_value
@@ -35,6 +35,19 @@ def test_points_are_counted_with_the_last_atom_fastest() -> None:
     assert 6 == box.count
     assert [0, 1, 10, 11, 20, 21] == list(box.full(box.value(value("10*i + j", i=i, j=j))))
     assert {i: 2, j: 0} == box.point(4)
+
+
+def test_slices_are_the_box_in_its_order() -> None:
+    i, j, k = axis(0, 5), axis(1, 7), axis(2, 11)
+    x = value("100*i + 10*j + k", i=i, j=j, k=k)
+    box = Points({i: (0, 4), j: (2, 6), k: (0, 10)})
+
+    for most in (1, 3, 11, 40, 60, 1000):
+        parts = list(box.slices(most))
+        assert all(part.count <= most for part in parts)
+        assert list(box.full(box.value(x))) == [n for part in parts for n in part.full(part.value(x))]
+    assert {i: 1, j: 2, k: 0} == first_point(box, lambda part: part.value(x) >= 100)
+    assert first_point(box, lambda part: part.value(x) < 0) is None
 
 
 def test_numbers_beyond_64_bits_are_exact() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.errors import KernelError
+from core.index.enumerate import Points, own_bounds
 from core.ir.size_text import expression_text
 from core.kernel.leaves import Leaves
+from core.kernel.node import Load
 from core.kernel.places import Places, check_places, touched_sizes
 from core.request import Request
 from tests.kernels import Json, dense, kernel, load, node, request, store, variable, view
@@ -451,6 +455,14 @@ def test_a_gather_negative_for_every_value_is_refused() -> None:
     assert 1 == len(checked(gather("int32", "src0 < 3", "src0 > -9")).open)
 
 
+def test_a_remainder_of_a_value_is_bounded() -> None:
+    ast = gather("int32", index="src0%16*64 + axis1")
+
+    assert () == checked(ast).open
+    assert "1024" == sizes(ast)[1]
+    assert "1" == sizes(gather("int32", index="src0%16 + src0"))[1]
+
+
 # ---- sizes -----------------------------------------------------------------------------------------------------------------
 
 
@@ -475,3 +487,55 @@ def test_a_size_holds_every_leaf_of_its_buffer() -> None:
     ast = kernel(load(1, [8]), load(1, [8], offset=20), node("ADD", 0, 1), store(2, [8]))
 
     assert {0: "8", 1: "28"} == sizes(ast)
+
+
+# ---- against trying every point ------------------------------------------------------------------------------------------------
+
+
+def index_text(random: Random) -> str:
+    """Mostly the plain position of (4, 5), moved, widened, mirrored or cut up."""
+    plain = random.choice(("axis0*5 + axis1", "axis0*5 + axis1", "axis1*4 + axis0", "axis0*10 + 2*axis1", "axis0*6 + axis1"))
+    return random.choice(
+        (plain, plain, f"{plain} + {random.randint(1, 30)}", f"40 - ({plain})", f"({plain})//2", f"({plain})*2 + 1", f"({plain})%7")
+    )
+
+
+def valid_text(random: Random) -> list[str]:
+    texts = ("axis0 < 3", "axis1 >= 2", "axis0 >= 1", "axis0*5 + axis1 < 13", "axis0 <= axis1", "axis1 < 1", "axis0 < 1")
+    return random.sample(texts, random.choice((0, 0, 1, 2)))
+
+
+def touches(leaves: Leaves, row: int) -> list[tuple[int, int]]:
+    """(element, point) of every valid point of a leaf."""
+    access = leaves.access(row)
+    box = Points({axis: own_bounds(axis) for axis in leaves.axes})
+    held = np.flatnonzero(box.full(box.holds(access.valid)))
+    return list(zip(box.full(box.value(access.index))[held].tolist(), held.tolist(), strict=True))
+
+
+def test_what_is_accepted_never_races_nor_writes_twice() -> None:
+    random = Random(17)
+    accepted = 0
+    for _ in range(700):
+        target_valid = tuple(valid_text(random))
+        ast = in_place(index_text(random), [4, 5], *valid_text(random), target=index_text(random), target_valid=target_valid)
+        found = Request.from_json(request(ast))
+        leaves = Leaves(found.kernel)
+        (target,) = found.kernel.outputs
+        read_back = next(row for row, n in enumerate(found.kernel.nodes) if isinstance(n, Load) and n.buffer == 0)
+        reads, writes = touches(leaves, read_back), touches(leaves, target)
+        writer = dict(writes)
+        once = len(writer) == len(writes)
+        races = any(writer.get(element, point) != point for element, point in reads)
+        inside = all(element >= 0 for element, _ in (*reads, *writes))
+        try:
+            check_places(found.kernel, leaves, found.rows)
+        except KernelError:
+            continue
+        accepted += 1
+        assert once
+        assert not races
+        assert inside
+        sizes_ = touched_sizes(found.kernel, leaves)
+        assert sizes_[0].hi == max((element for element, _ in (*reads, *writes)), default=-1) + 1
+    assert accepted > 100

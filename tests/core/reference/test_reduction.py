@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT8, INT32, UINT8, DType
+from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, UINT8, DType
+from core.reference.arithmetic import mul
 from core.reference.bounded import Array, Bounded, held_type, rounded
 from core.reference.reduction import accumulator, lowest_bit
 
@@ -84,6 +85,18 @@ def test_infinities_and_nan_in_a_sum() -> None:
     assert np.isnan(reduced("REDUCE_SUM", FLOAT32, [NAN, 1.0])[0])
     assert INF == reduced("REDUCE_SUM", FLOAT32, [3e38, 3e38, -3e38])[1]
     assert (INF, 0.0) == reduced("REDUCE_SUM", FLOAT32, [3e38, 3e38, 3e38])
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_a_product_that_overflows_may_be_finite_where_it_is_added_unrounded(dtype: DType) -> None:
+    greatest = float(np.finfo(dtype.name).max)
+    factor = Bounded(dtype, rounded(np.array([greatest, -INF]), dtype))
+    total = accumulator("REDUCE_SUM", dtype, (1,), (0,))
+    total.take(mul(factor, Bounded(dtype, rounded(np.array([2.0, 1.0]), dtype))))
+    error = total.result().error
+
+    assert error is not None
+    assert [INF] == error.tolist()
 
 
 def test_infinities_and_zeros_in_a_product() -> None:

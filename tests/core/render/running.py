@@ -90,7 +90,7 @@ def _run_opencl(one: Run) -> tuple[Array, ...]:
     import pyopencl as cl
 
     queue = _queue()
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    flags: Any = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers: list[Any] = []
     for array, param in zip(one.arrays, one.built.listing.params, strict=True):
         image = param.arg[2]  # type: ignore[index]  # (number, access, image, alignment)
@@ -99,9 +99,7 @@ def _run_opencl(one: Run) -> tuple[Array, ...]:
         else:
             kind = cl.channel_type.HALF_FLOAT if array.dtype == np.float16 else cl.channel_type.FLOAT
             form = cl.ImageFormat(cl.channel_order.RGBA, kind)
-            buffers.append(
-                cl.Image(queue.context, cl.mem_flags(flags), form, shape=(image[1], image[0]), hostbuf=np.ascontiguousarray(array))
-            )
+            buffers.append(cl.create_image(queue.context, flags, form, shape=(image[1], image[0]), hostbuf=np.ascontiguousarray(array)))
     kernel = getattr(cl.Program(queue.context, one.built.source).build(), one.built.listing.name)
     sizes = one.built.listing.local_size or (1, 1, 1)
     kernel(queue, (one.points * sizes[0], *sizes[1:]), sizes, *buffers, *(np.int32(n) for n in one.integers))

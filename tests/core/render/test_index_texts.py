@@ -13,7 +13,7 @@ from core.index import add, all_of, floordiv, less, mod, multiply, number, scale
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant
 from core.targets import Target
-from tests.core.render.building import C, OPENCL, as_type, param, point, program, store, variable
+from tests.core.render.building import OPENCL, C, as_type, param, point, program, store, variable
 from tests.core.render.running import Run, run
 
 POINTS = 24

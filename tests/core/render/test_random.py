@@ -12,7 +12,7 @@ from core.dtypes import BOOL, DTYPES, DType
 from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant
 from core.targets import Target
-from tests.core.render.building import C, OPENCL, load, param, point, program, store
+from tests.core.render.building import OPENCL, C, load, param, point, program, store
 from tests.core.render.meaning import array, converted, edges, numbers, result, same
 from tests.core.render.running import Run, run
 
@@ -27,7 +27,7 @@ class _Maker:
     def __init__(self, seed: int, target: Target) -> None:
         self.random = random.Random(seed)
         self.point = point(target, POINTS)
-        self.types = self.random.sample(list(DTYPES.values()), 4) + [BOOL]
+        self.types = [*self.random.sample(list(DTYPES.values()), 4), BOOL]
         self.params: list[Value] = []
         self.memory: list[tuple[list[Any], DType]] = []
         self.known: dict[DType, list[Known]] = {d: [] for d in self.types}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from textwrap import dedent
 
@@ -299,7 +300,9 @@ def test_a_float_becomes_an_integer_only_where_one_is_near() -> None:
     i = point(C, 8)
     text = program(C, (store(d0, i, as_type(Op.CAST, load(d1, i), INT32)),), (d0, d1)).source
 
-    assert "(int32_t)((v0 > -2147483904.0f && v0 < 2147483648.0f) ? v0 : 0.0f);\n" in text
+    chosen = re.search(r"\(int32_t\)\(\((.*) && (.*)\) \? v0 : 0\.0f\);", text)
+    assert chosen is not None
+    assert {"v0 > -2147483904.0f", "v0 < 2147483648.0f"} == set(chosen.groups())
 
 
 def test_comments_tell_the_nodes_a_line_stems_from() -> None:
@@ -314,7 +317,7 @@ def test_comments_tell_the_nodes_a_line_stems_from() -> None:
     nodes |= {v: (0 if v.src[0] is D1 else 1,) for v in built.listing.body if v.op is Op.LOAD}
     noted = OPENCL.render(replace(built.listing, provenance=nodes), OPENCL.defaults)
 
-    assert "  float v0 = d1[g0]*d2[g0]; /* 0 1 2 */\n  d0[g0] = v0 + v0; /* 3 4 7 */\n" in noted
+    assert re.search(r"  float v0 = d\d\[g0\]\*d\d\[g0\]; /\* 0 1 2 \*/\n  d0\[g0\] = v0 \+ v0; /\* 3 4 7 \*/\n", noted)
     assert built.source == "\n".join(line.split(" /*")[0] for line in noted.split("\n"))
 
 
