@@ -396,9 +396,10 @@ def cpu_tiles(state: _State) -> None:
     nest = state.nest
     if _matrix_operands(nest) is None or not nest.expanded:
         return
+    vectors = [leaf for leaf in nest.loads() if any(_stride(nest, leaf, e) == 1 for e in nest.expanded)]
     for at in range(nest.first_reduce - 1, -1, -1):
         axis = nest.axes[at]
-        if any(_stride(nest, leaf, axis) == 0 for leaf in nest.loads()) and _stride(nest, nest.stores()[0], axis) != 1:
+        if any(_stride(nest, leaf, axis) == 0 for leaf in vectors):
             amount = next((a for a in (4, 3, 2) if _extent(axis) and _extent(axis) % a == 0), None)
             if amount is not None:
                 state.attempt("tiles", f"one vector serves {amount} rows", _option("UPCAST", at, amount))

@@ -1,0 +1,176 @@
+"""What the compiler chooses by itself: properties of its lists, and the outcomes its page promises (acceptance 84-90, 259)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core import Program, Request, compile_kernel
+from core.explain import explain
+
+Json = dict[str, Any]
+Option = tuple[str, int | None, int | None]
+
+
+def program(ast: Json, target: str = "opencl", **device: Any) -> Program:
+    return compile_kernel(Request.from_json({"ast": ast, "device": {"target": target, **device}}))
+
+
+def applied(ast: Json, target: str = "opencl", **device: Any) -> list[Option]:
+    return [(o["op"], o.get("axis"), o.get("amount")) for o in program(ast, target, **device).applied]  # type: ignore[misc]
+
+
+def load(buffer: int, shape: list[int], index: str, **more: Any) -> Json:
+    return {"op": "LOAD", "buffer": buffer, "dtype": "float32", "shape": shape, "index": index, **more}
+
+
+def kernel(*nodes: Json, shape: list[int], index: str, src: int) -> Json:
+    store = {"op": "STORE", "buffer": 0, "dtype": "float32", "shape": shape, "index": index, "src": [src]}
+    return {"version": 1, "variables": [], "nodes": [*nodes, store], "outputs": [len(nodes)]}
+
+
+def product(m: int, n: int, k: int) -> Json:
+    return kernel(
+        load(1, [m, n, k], f"axis0*{k} + axis2"),
+        load(2, [m, n, k], f"axis2*{n} + axis1"),
+        {"op": "MUL", "src": [0, 1]},
+        {"op": "REDUCE_SUM", "axes": [2], "src": [2]},
+        shape=[m, n, 1],
+        index=f"axis0*{n} + axis1",
+        src=3,
+    )
+
+
+def row_sums(m: int, n: int) -> Json:
+    return kernel(
+        load(1, [m, n], f"axis0*{n} + axis1"), {"op": "REDUCE_SUM", "axes": [1], "src": [0]}, shape=[m, 1], index="axis0", src=1
+    )
+
+
+def softmax(m: int, n: int) -> Json:
+    return kernel(
+        load(1, [m, n], f"axis0*{n} + axis1"),
+        {"op": "REDUCE_MAX", "axes": [1], "src": [0]},
+        {"op": "NEG", "src": [1]},
+        {"op": "ADD", "src": [0, 2]},
+        {"op": "EXP2", "src": [3]},
+        {"op": "REDUCE_SUM", "axes": [1], "src": [4]},
+        {"op": "RECIP", "src": [5]},
+        {"op": "MUL", "src": [4, 6]},
+        shape=[m, n],
+        index=f"axis0*{n} + axis1",
+        src=7,
+    )
+
+
+def plus_transposed(n: int) -> Json:
+    return kernel(
+        load(1, [n, n], f"axis0*{n} + axis1"),
+        load(1, [n, n], f"axis1*{n} + axis0"),
+        {"op": "ADD", "src": [0, 1]},
+        shape=[n, n],
+        index=f"axis0*{n} + axis1",
+        src=2,
+    )
+
+
+OUTCOMES: dict[str, tuple[Json, list[Option]]] = {
+    "product-48-64-96": (product(48, 64, 96), [("UPCAST", 1, 4), ("UNROLL", 0, 4), ("LOCAL", 0, 8), ("LOCAL", 1, 16)]),
+    "product-1024": (
+        product(1024, 1024, 1024),
+        [("UPCAST", 1, 4), ("UPCAST", 0, 4), ("UNROLL", 0, 4), ("LOCAL", 0, 8), ("LOCAL", 1, 16)],
+    ),
+    "vector-times-matrix": (product(1, 64, 256), [("GROUP", 0, 8), ("LOCAL", 0, 4), ("UPCAST", 0, 4)]),
+    "row-sums-6-4096": (row_sums(6, 4096), [("GROUPTOP", 0, 256)]),
+    "sum-of-4096": (row_sums(1, 4096), [("GROUPTOP", 0, 256)]),
+    "plus-transposed": (plus_transposed(300), [("UPCAST", 1, 4), ("LOCAL", 0, 4), ("LOCAL", 1, 3)]),
+}
+
+
+@pytest.mark.parametrize(("ast", "expected"), OUTCOMES.values(), ids=OUTCOMES)
+def test_reference_outcomes_for_a_gpu(ast: Json, expected: list[Option]) -> None:
+    """84, 86"""
+    assert expected == applied(ast)
+
+
+@pytest.mark.parametrize("n", [64, 128, 256, 512])
+def test_a_square_product_has_tiles_unrolled_terms_full_groups_and_vector_stores(n: int) -> None:
+    """87"""
+    made = program(product(n, n, n))
+    upcast, unrolled, lanes = 1, 1, 1
+    for option in made.applied:
+        amount = option.get("amount")
+        assert isinstance(amount, int)
+        upcast *= amount if option["op"] == "UPCAST" else 1
+        unrolled *= amount if option["op"] == "UNROLL" else 1
+        lanes *= amount if option["op"] == "LOCAL" else 1
+
+    assert upcast >= 4
+    assert unrolled >= 4
+    assert lanes >= 16
+    stores = [line for line in made.source.splitlines() if "d0 +" in line or "d0[" in line]
+    assert stores
+    assert all("float4*" in line for line in stores)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(1024, 512), (5, 8), (8, 13)])
+def test_a_softmax_begins_with_a_loop_over_its_row(rows: int, width: int) -> None:
+    """259"""
+    assert ("LOOP", 1, 0) == applied(softmax(rows, width))[0]
+
+
+def test_one_row_is_a_loop_and_rows_of_one_element_are_none() -> None:
+    """259"""
+    assert ("LOOP", 0, 0) == applied(softmax(1, 512))[0]
+    assert not any(op == "LOOP" for op, _, _ in applied(softmax(7, 1)))
+
+
+@pytest.mark.parametrize("device", [{}, {"device_class": "cpu"}])
+def test_a_cpu_takes_wide_unit_stride_tiles_and_no_lanes_that_only_copy(device: Json) -> None:
+    options = applied(product(64, 64, 64), **device)
+    lanes = [o for o in options if o[0] == "LOCAL"]
+
+    assert (lanes == []) == bool(device)
+    if device:
+        assert ("UPCAST", 1, 16) in options
+        assert any(op == "UPCAST" and axis == 0 for op, axis, _ in options)
+
+
+def test_a_cpu_groups_neighbouring_elements() -> None:
+    assert [("GROUP", 0, 16)] == applied(row_sums(6, 4096), device_class="cpu")
+
+
+@pytest.mark.parametrize("ast", [ast for ast, _ in OUTCOMES.values()], ids=OUTCOMES)
+def test_without_work_groups_there_are_no_lanes(ast: Json) -> None:
+    """89"""
+    assert not any(op in ("LOCAL", "GROUP", "GROUPTOP") for op, _, _ in applied(ast, "c"))
+
+
+def test_symbolic_axes_are_never_cut() -> None:
+    """90"""
+    ast = row_sums(4, 8)
+    ast["variables"] = [{"name": "n", "min": 1, "max": 64}]
+    ast["nodes"][0] = load(1, [4, "n"], "axis0*n + axis1")  # type: ignore[list-item]
+
+    assert all(op == "LOCAL" for op, _, _ in applied(ast))
+
+
+@pytest.mark.parametrize("ast", [ast for ast, _ in OUTCOMES.values()], ids=OUTCOMES)
+def test_asking_for_what_was_applied_gives_the_same_source(ast: Json) -> None:
+    """83"""
+    chosen = program(ast)
+    replayed = compile_kernel(Request.from_json({"ast": ast, "device": {"target": "opencl"}, "optimize": chosen.applied}))
+
+    assert chosen.source == replayed.source
+
+
+def test_every_decision_gives_its_reason() -> None:
+    """210"""
+    told = explain(Request.from_json({"ast": product(48, 64, 96), "device": {"target": "opencl"}}))
+    decisions, axes = told["decisions"], told["axes"]
+
+    assert isinstance(decisions, list)
+    assert isinstance(axes, list)
+    assert all(d["reason"] for d in decisions)
+    assert [o for d in decisions for o in d["options"]] == [a["option"] for a in axes[1:]]
