@@ -115,7 +115,7 @@ def _split(positions: list[Position], limits: tuple[int | None, ...], *, exact: 
             d = digit.extent
             least = -(-d // limit)
             factor = next((f for f in range(max(2, least), d + 1) if d % f == 0 and d // f <= limit), None) if exact else least
-            if factor is not None and (exact or factor <= max(x or factor for x in limits)):
+            if factor is not None:
                 low = -(-d // factor)
                 out[k : k + 1] = [[Digit(digit.axis, low, digit.weight)], [Digit(digit.axis, factor, digit.weight * low)]]
         k += 1

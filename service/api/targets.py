@@ -60,6 +60,10 @@ OF_THE_SERVICE = (
     "worker_memory_bytes",
     "queue_limit",
     "queue_seconds",
+    "run_seconds",
+    "run_queue",
+    "run_memory_bytes",
+    "validate_points",
 )
 
 

@@ -134,7 +134,13 @@ class OpenclDevice:
 
     async def judge(self, trial: Trial) -> Verdict:
         if self._waiting >= self._conditions.waiting:
-            raise DeviceBusy(f"{self._waiting} runs wait for {self._facts.name}, as many as may", retry_after_s=5)
+            raise DeviceBusy(
+                f"{self._waiting} runs wait for {self._facts.name}, as many as may",
+                retry_after_s=5,
+                limit="run_queue",
+                allowed=self._conditions.waiting,
+                needed=self._waiting + 1,
+            )
         self._waiting += 1
         try:
             async with self._turn:

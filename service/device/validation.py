@@ -101,6 +101,9 @@ class Validation:
             if isinstance(error, DeviceLost):
                 self._metrics.device_up.labels(name).set(0)
                 self._wake(device)
+            if isinstance(error, LimitExceeded):  # the reference's budget: a setting here
+                facts = error.facts()
+                raise LimitExceeded("", limit="validate_points", needed=facts["needed"], allowed=facts["allowed"]) from None
             raise
         report = reported(answer.key, device, verdict, time.perf_counter() - started)
         self._metrics.device_jobs.labels(name, "validate", "done").inc()

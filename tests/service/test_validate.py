@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from core import Limits
+from core import LimitExceeded, Limits
 from service.api.examples import SUM
 from service.api.validate import VALIDATES
 from service.app import build_app
@@ -193,3 +193,13 @@ async def test_the_examples_of_the_description_run_right_on_a_real_device() -> N
             assert (200, "right") == (answered.status_code, answered.json()["verdict"]), answered.text
         listed = (await client.get("/devices")).json()["devices"]
         assert [True] == [device["alive"] for device in listed]
+
+
+async def test_a_reference_beyond_its_budget_is_a_limit_of_the_service() -> None:
+    refused = LimitExceeded("/ast", limit="reference points", needed=9, allowed=5)
+    async with serving(Told(refused)) as (client, services):
+        told = (await client.post("/validate", json={"request": request()})).json()
+
+        assert ("limit", "validate_points", 9, 5) == (told["category"], told["limit"], told["needed"], told["allowed"])
+        assert "validate_points" in (await client.get("/limits")).json()
+        assert [] == await services.library.validations(told.get("key", "0" * 64))

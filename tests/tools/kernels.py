@@ -87,7 +87,7 @@ def prime() -> Build:
 
 
 NONE: Json = {}
-SMALL_LAUNCH: Json = {"global_max": [4, 4, 4]}
+SMALL_LAUNCH: Json = {"global_max": [16, 16, 16]}
 
 # name → kernel, OpenCL's options, C's options, OpenCL's device
 KERNELS: dict[str, tuple[Build, str, str, Json]] = {

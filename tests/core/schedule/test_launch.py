@@ -77,6 +77,8 @@ SIZES: dict[str, tuple[tuple[int, ...], Triple, bool, tuple[int, int, int]]] = {
     "102 reversed": ((3, 5, 7, 2), (32, 32, 32), True, (14, 5, 3)),
     "103 one axis is too long": ((96, 3, 4), (32, 32, 32), False, (32, 9, 4)),
     "105 a prime that is too long": ((37,), (16, 16, 16), False, (13, 3, 1)),
+    "105 a prime in three parts": ((37,), (4, 4, 4), False, (4, 4, 3)),
+    "105 two primes": ((37, 3), (16, 16, 16), False, (13, 3, 3)),
     "106 any axes together where no neighbours fit": ((2, 3, 4, 5, 6), (16, 16, 16), False, (8, 15, 6)),
     "108 an axis of one point": ((1, 5), (32, 32, 32), False, (5, 1, 1)),
     "no axis": ((), (32, 32, 32), False, (1, 1, 1)),
