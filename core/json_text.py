@@ -35,9 +35,7 @@ def read_json(raw: bytes, limits: Limits | None = None) -> object:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotJson(
-            "", expected="UTF-8", got=Said(f"byte {raw[error.start]:#04x} at {error.start}, {error.reason}")
-        ) from None
+        raise NotJson("", expected="UTF-8", got=Said(f"byte {raw[error.start]:#04x} at {error.start}, {error.reason}")) from None
     if text.startswith("\ufeff"):
         raise NotJson("", expected="a JSON text without a byte order mark", got=Said("a byte order mark"))
     careful = (b"-0" in outside and _MINUS_ZERO.search(outside)) or b"0" * _LONGEST_NUMBER in outside.translate(_DIGITS)
@@ -45,9 +43,7 @@ def read_json(raw: bytes, limits: Limits | None = None) -> object:
     try:
         value: object = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise NotJson(
-            "", expected="one JSON text", got=Said(f"{error.msg} (line {error.lineno}, column {error.colno})")
-        ) from None
+        raise NotJson("", expected="one JSON text", got=Said(f"{error.msg} (line {error.lineno}, column {error.colno})")) from None
     except RecursionError:
         raise LimitExceeded("", limit="nesting", needed="more than the interpreter's stack", allowed=limits.nesting) from None
     if _SURROGATE.search(raw):

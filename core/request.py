@@ -176,9 +176,7 @@ def _optimize(value: object, at: Pointer) -> Optimize:
 def _search(value: dict[str, object], at: Pointer) -> Search:
     for name in value:
         if name not in ("search", "width", "seconds", "candidates"):
-            raise WireError(
-                at / name, expected="no such member: a search has search, width, seconds and candidates", got=value[name]
-            )
+            raise WireError(at / name, expected="no such member: a search has search, width, seconds and candidates", got=value[name])
     if value.get("search") != "beam":
         raise WireError(at / "search", expected='"beam"', got=value["search"] if "search" in value else Said("nothing"))
     found = Search()

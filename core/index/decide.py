@@ -288,5 +288,3 @@ def sample(atoms: tuple[Value, ...], ranges: dict[Value, Range]) -> Points:
             return points
         each //= 2
     return Points({atom: (low, low) for atom, (low, _) in whole.items()})
-
-

@@ -95,6 +95,8 @@ class Given:
         found = self._narrow.get(x)
         if found is not None:
             return found
+        if x.op is Op.INDEX_OF:  # what it is made of is computed whether or not the conditions hold
+            return x
         if x.op is not Op.SUM or not self._multi:
             return None
         part, coefficients, terms = split(x)

@@ -49,9 +49,7 @@ def canonical(kernel: Kernel) -> Canonical:
     variables = tuple(sorted(kernel.variables, key=lambda variable: variable.name))
     outputs = tuple([place[unique[row]] for row in kernel.outputs])
     result = Kernel(variables, tuple(nodes), outputs, tuple([kernel.shapes[row] for row in rows]), kernel.full)
-    if any(
-        type(extent) is not int for extent in kernel.full
-    ):  # which of equal expressions stands for all: the first in canonical order
+    if any(type(extent) is not int for extent in kernel.full):  # which of equal expressions stands for all: the first in canonical order
         shapes, full = shapes_of(result)
         result = Kernel(variables, result.nodes, outputs, shapes, full)
     declared = ",".join([f'{{"max":{v.max},"min":{v.min},"name":"{v.name}"}}' for v in variables])
@@ -165,9 +163,7 @@ def _views(place: Views) -> str:
         mask = "null"
         if view.mask is not None:
             mask = "[" + ",".join([f"[{_size(begin)},{_size(end)}]" for begin, end in view.mask]) + "]"
-        texts.append(
-            f'{{"mask":{mask},"offset":{_size(view.offset)},"shape":{_sizes(view.shape)},"strides":{_sizes(view.strides)}}}'
-        )
+        texts.append(f'{{"mask":{mask},"offset":{_size(view.offset)},"shape":{_sizes(view.shape)},"strides":{_sizes(view.strides)}}}')
     return "[" + ",".join(texts) + "]"
 
 

@@ -120,9 +120,7 @@ def _check_operands(node: Elementwise, dtypes: list[DType]) -> None:
         return
     if op == "BITCAST":
         if node.dtype.bits != dtypes[0].bits:
-            raise _Wrong(
-                f"a dtype of {dtypes[0].bits} bits, as {dtypes[0].name} has", f"{node.dtype.name} of {node.dtype.bits}", "dtype"
-            )
+            raise _Wrong(f"a dtype of {dtypes[0].bits} bits, as {dtypes[0].name} has", f"{node.dtype.name} of {node.dtype.bits}", "dtype")
         return
     if op == "WHERE":
         if dtypes[0] is not BOOL:
@@ -150,9 +148,7 @@ def _check_view(view: View, number: int, extents: Extents) -> None:
             continue
         known = [bound for bound in (0, begin, end, extent) if isinstance(bound, int)]
         if any(low > high for low, high in pairwise(known)):
-            raise _Wrong(
-                f"a range with 0 ≤ begin ≤ end ≤ {extent}, the extent", f"[{begin}, {end})", "views", number, "mask", axis
-            )
+            raise _Wrong(f"a range with 0 ≤ begin ≤ end ≤ {extent}, the extent", f"[{begin}, {end})", "views", number, "mask", axis)
 
 
 def _check_sources(node: Load | Store, shape: Shape, shapes: list[Shape], dtypes: list[DType]) -> None:
@@ -207,9 +203,7 @@ def _full_extents(kernel: Kernel, needed: list[bool], shapes: list[Shape], at: P
         shape = shapes[row]
         if len(shape) != rank:
             where = at / "nodes" / row
-            raise KernelError(
-                where, expected=f"rank {rank}, as output 0 has", got=Said(f"shape {shown_shape(shape)}"), node=row
-            )
+            raise KernelError(where, expected=f"rank {rank}, as output 0 has", got=Said(f"shape {shown_shape(shape)}"), node=row)
         for axis, extent in enumerate(shape):
             if full[axis] == 1:
                 full[axis] = extent
@@ -226,14 +220,10 @@ def _check_outputs(kernel: Kernel, shapes: list[Shape], at: Pointer) -> None:
         assert isinstance(store, Store)
         if store.buffer != k:
             expected = f"a store to buffer {k}: outputs store to buffers 0, 1, … in order"
-            raise KernelError(
-                at / "outputs" / k, expected=expected, got=Said(f"one to buffer {store.buffer} (node {row})"), node=row
-            )
+            raise KernelError(at / "outputs" / k, expected=expected, got=Said(f"one to buffer {store.buffer} (node {row})"), node=row)
         if shapes[row] != shapes[kernel.outputs[0]]:
             expected = f"the shape of output 0, {shown_shape(shapes[kernel.outputs[0]])}"
-            raise KernelError(
-                at / "outputs" / k, expected=expected, got=Said(f"{shown_shape(shapes[row])} (node {row})"), node=row
-            )
+            raise KernelError(at / "outputs" / k, expected=expected, got=Said(f"{shown_shape(shapes[row])} (node {row})"), node=row)
 
 
 def _check_buffers(kernel: Kernel, needed: list[bool], at: Pointer) -> None:
@@ -253,14 +243,10 @@ def _check_buffers(kernel: Kernel, needed: list[bool], at: Pointer) -> None:
             raise KernelError(where / "image" if node.image else where, expected=expected, got=came, node=row)
         if node.image is not None and type(node) is not type(first):
             expected = f"image buffer {node.buffer} read or written, not both"
-            raise KernelError(
-                where, expected=expected, got=Said(f"a {node.op} beside the {first.op} of node {first_row}"), node=row
-            )
+            raise KernelError(where, expected=expected, got=Said(f"a {node.op} beside the {first.op} of node {first_row}"), node=row)
     for number in range(len(seen)):
         if number not in seen:
             beyond = min(buffer for buffer in seen if buffer > number)
             row = seen[beyond][0]
             where = at / "nodes" / row / "buffer"
-            raise KernelError(
-                where, expected=f"buffer numbers without a gap ({number} is not in use)", got=Said(str(beyond)), node=row
-            )
+            raise KernelError(where, expected=f"buffer numbers without a gap ({number} is not in use)", got=Said(str(beyond)), node=row)

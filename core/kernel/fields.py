@@ -50,9 +50,7 @@ def members(value: object, kind: Members, at: Pointer, *where: str | int) -> dic
         at = below(at, where)
         for name in value:
             if name not in kind.allowed:
-                raise WireError(
-                    at / name, expected=f"no such member: {kind.what} has {', '.join(sorted(kind.allowed))}", got=value[name]
-                )
+                raise WireError(at / name, expected=f"no such member: {kind.what} has {', '.join(sorted(kind.allowed))}", got=value[name])
         name = min(kind.required - value.keys())
         raise WireError(at / name, expected=f"a member {name!r}: {kind.what} requires it", got=Said("nothing"))
     return value
@@ -145,9 +143,7 @@ class Sizes:
         """One of < <= > >= between two expressions over the names of `scope`."""
         at = below(at, where)
         if type(value) is not str:
-            raise WireError(
-                at, expected=f"a string with one of < <= > >= between two integer expressions{scope.words}", got=value
-            )
+            raise WireError(at, expected=f"a string with one of < <= > >= between two integer expressions{scope.words}", got=value)
         found = self._comparisons.get(value)
         if found is None:
             self._check_text(value, at)

@@ -51,9 +51,7 @@ def _variables(value: object, at: Pointer, limits: Limits) -> tuple[Variable, ..
         variable = members(row, _VARIABLE, at, k)
         name = variable["name"]
         if type(name) is not str or not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
-            raise WireError(
-                at / k / "name", expected="a name: [A-Za-z_][A-Za-z0-9_]*, not axis or src followed by digits", got=name
-            )
+            raise WireError(at / k / "name", expected="a name: [A-Za-z_][A-Za-z0-9_]*, not axis or src followed by digits", got=name)
         if name in variables:
             raise WireError(at / k / "name", expected="a name not declared before", got=name)
         least = integer(variable["min"], *_INT32, at, k, "min")
@@ -123,7 +121,5 @@ def _outputs(value: object, at: Pointer, rows: int) -> tuple[int, ...]:
         raise WireError(at, expected="a list of indices of STORE nodes, at least one", got=value)
     for k, row in enumerate(value):
         if type(row) is not int or not 0 <= row < rows:
-            raise WireError(
-                at / k, expected=f"the index of a node, from 0 to {rows - 1}" if rows else "a node to refer to", got=row
-            )
+            raise WireError(at / k, expected=f"the index of a node, from 0 to {rows - 1}" if rows else "a node to refer to", got=row)
     return tuple(value)

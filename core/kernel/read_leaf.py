@@ -91,9 +91,7 @@ def _mask(value: object, at: Pointer, sizes: Sizes, rank: int) -> tuple[Range, .
     return tuple(ranges)
 
 
-def _formula(
-    node: dict[str, object], at: Pointer, sizes: Sizes, in_index: tuple[int, ...], in_valid: tuple[int, ...]
-) -> Formula:
+def _formula(node: dict[str, object], at: Pointer, sizes: Sizes, in_index: tuple[int, ...], in_valid: tuple[int, ...]) -> Formula:
     """in_index, in_valid: the numbers of `src` that may be named there."""
     shape = sizes.shape(node["shape"], at)
     index = sizes.size(node["index"], sizes.scope(len(shape), in_index), at, "index") if "index" in node else None
@@ -133,9 +131,7 @@ def _exact(value: object, dtype: DType, at: Pointer) -> Number:
             raise WireError(at / "value", expected="true or false, for a bool", got=value)
         return value
     if type(value) is not int or not dtype.least <= value <= dtype.greatest:
-        raise WireError(
-            at / "value", expected=f"an integer from {dtype.least} to {dtype.greatest}, for {dtype.name}", got=value
-        )
+        raise WireError(at / "value", expected=f"an integer from {dtype.least} to {dtype.greatest}, for {dtype.name}", got=value)
     return value
 
 

@@ -199,7 +199,9 @@ class _Lowering:
         loops, mapping = self._loops_of(site.instance)
         inside = self.nest.inside[instance.reduce_class]
         if inside is not TRUE:
-            others = {a.var: number(0) for a in self.nest.axes if a.reduce_class == instance.reduce_class and a.wires.isdisjoint(instance.axes)}
+            others = {
+                a.var: number(0) for a in self.nest.axes if a.reduce_class == instance.reduce_class and a.wires.isdisjoint(instance.axes)
+            }
             inside = Substitution({**self.launch.mapping, **mapping, **others})(inside)  # of the class's axes it runs over its own only
         results = []
         for digits in points(kept):

@@ -197,12 +197,14 @@ def _apart(access: Access, axes: tuple[Axis, ...]) -> tuple[Access, list[tuple[A
 
 
 def _consecutive(accesses: list[Access], chunk: list[int]) -> bool:
+    """Whether a chunk is one vector access: side by side, under one gate, aligned; or no access at all."""
     first = accesses[chunk[0]]
-    for lane, number_ in enumerate(chunk):
-        here = accesses[number_]
-        if here.valid is not first.valid or difference(here.index, first.index) != lane:
-            return first.never and here.never
-    return aligned(first, len(chunk))
+    if first.never:
+        return all(accesses[n].never for n in chunk)
+    here = [accesses[n] for n in chunk]
+    return all(a.valid is first.valid and difference(a.index, first.index) == lane for lane, a in enumerate(here)) and aligned(
+        first, len(chunk)
+    )
 
 
 def aligned(access: Access, width: int) -> bool:

@@ -13,6 +13,18 @@ from core.reference.place import size_at
 from core.reference.sizes import buffer_sizes
 
 __all__ = [
-    "BUDGET", "Agreement", "OutsideBuffer", "Result", "buffer_sizes", "compare", "dtype_named", "evaluate", "sample_inputs",
-    "sample_variables", "sampled_sizes", "size_at", "stored_type", "work",
+    "BUDGET",
+    "Agreement",
+    "OutsideBuffer",
+    "Result",
+    "buffer_sizes",
+    "compare",
+    "dtype_named",
+    "evaluate",
+    "sample_inputs",
+    "sample_variables",
+    "sampled_sizes",
+    "size_at",
+    "stored_type",
+    "work",
 ]

@@ -42,5 +42,3 @@ def pieces(box: Box, axes: Sequence[int], points: int) -> Iterator[Box]:
         step = steps[axis]
         for at in reversed(range(begin, end, step)):
             todo.append((depth + 1, (*piece[:axis], (at, min(end, at + step)), *piece[axis + 1 :])))
-
-

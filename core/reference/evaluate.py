@@ -48,9 +48,7 @@ class _Plan:
     reduces: tuple[int, ...]
 
 
-def evaluate(
-    kernel: Kernel, buffers: Mapping[int, Array], variables: Mapping[str, int], budget: int = BUDGET
-) -> dict[int, Result]:
+def evaluate(kernel: Kernel, buffers: Mapping[int, Array], variables: Mapping[str, int], budget: int = BUDGET) -> dict[int, Result]:
     """Every output buffer, by number. `buffers` (all of the kernel's, outputs included) hold elements as stored and are left alone.
 
     Raises LimitExceeded when more than `budget` points of nodes would have to be evaluated, OutsideBuffer when the inputs lead astray.
@@ -213,4 +211,3 @@ def _spread(value: Bounded, box: Box) -> Bounded:
         error=None if value.error is None else np.broadcast_to(value.error, shape),
         slack=None if value.slack is None else np.broadcast_to(value.slack, shape),
     )
-

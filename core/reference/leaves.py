@@ -133,5 +133,3 @@ def _inside(index: Array, elements: Array, leaf: Load | Store) -> None:
     if index.size and (int(index.min()) < 0 or int(index.max()) >= len(elements)):
         worst = int(index.min()) if int(index.min()) < 0 else int(index.max())
         raise OutsideBuffer(f"{leaf.op} of buffer {leaf.buffer} at {worst}; it has {len(elements)} elements")
-
-

@@ -39,5 +39,3 @@ def elementwise(node: Elementwise, sources: list[Bounded]) -> Bounded:
     if first.dtype is BOOL:
         return integers.logical(node.op, first, sources[1])
     return integers.binary(node.op, first, sources[1])
-
-

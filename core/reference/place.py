@@ -127,4 +127,3 @@ def value_of(size: Size, names: Mapping[str, Array]) -> Array:
 def _holds(condition: Comparison, names: Mapping[str, Array]) -> Array:
     result = _HOLDS[condition.relation](value_of(condition.left, names), value_of(condition.right, names))
     return np.asarray(result, np.bool_)
-

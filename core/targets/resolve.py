@@ -30,9 +30,7 @@ def resolve_device(value: object, at: Pointer = DEVICE) -> DeviceOptions:
             raise WireError(at / name, expected=f"no such member: a device has {', '.join(_KEYS)}", got=value[name])
     target = value.get("target")
     if type(target) is not str or target not in DEFAULTS:
-        raise WireError(
-            at / "target", expected=f"one of {', '.join(DEFAULTS)}", got=target if "target" in value else Said("nothing")
-        )
+        raise WireError(at / "target", expected=f"one of {', '.join(DEFAULTS)}", got=target if "target" in value else Said("nothing"))
     if len(value) == 1:
         return DEFAULTS[target]
     given: dict[str, Any] = {name: _READERS[name](value[name], at / name) for name in value if name != "target"}
@@ -181,6 +179,4 @@ def _check_limits(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> 
     """Limits that exclude each other, whichever of the two was given."""
     if device.has_shared and not device.has_local:
         name = "has_shared" if "has_shared" in given else "has_local"
-        raise WireError(
-            at / name, expected="has_shared false where has_local is: shared memory is a work-group's", got=given[name]
-        )
+        raise WireError(at / name, expected="has_shared false where has_local is: shared memory is a work-group's", got=given[name])
