@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from zlib import crc32
 
 Number = bool | int | float
 
@@ -34,6 +35,10 @@ class DType:
     bits: int
     significand: int = 0  # floats: bits of the significand, the hidden one included
     exponent_max: int = 0  # floats: largest exponent e of a finite 1.xxx * 2**e
+    digest: int = field(init=False)  # of the name: what canonical orders count with
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", crc32(self.name.encode()) * 31)
 
     def __repr__(self) -> str:
         return self.name

@@ -23,9 +23,9 @@ from core.index.enumerate import (
     atoms_of,
     box_points,
     first_point,
-    operations,
     own_bounds,
     symbolic,
+    work,
 )
 from core.index.extremes import upper_expression
 from core.index.given import Given
@@ -38,6 +38,7 @@ from core.ir.value import Value
 BUDGET = 1 << 22  # points looked at for one kernel, of values of up to _PLAIN operations: a second at most
 _PLAIN = 16  # operations beyond which a point counts several times
 _SAMPLED = 1 << 12  # points among which a counterexample is looked for where all are too many
+_SAMPLE_WORK = 1 << 20  # operations on them
 _FEW = 1 << 14  # points of an index whose exact greatest value is worth knowing: a fraction of a millisecond
 Point = dict[Value, int]
 
@@ -204,7 +205,7 @@ class Decider:
 
     def _spend(self, box: Points, *values: Value) -> bool:
         """Whether the budget has room for these values at every point of the box; it is spent if so."""
-        cost = box.count * -(-operations(*values) // _PLAIN)
+        cost = box.count * -(-work(*values) // _PLAIN)
         if cost > self.left:
             return False
         self.left -= cost
@@ -217,7 +218,7 @@ class Decider:
             return {}
         atoms = atoms_of(valid)
         ranges = self.ranges(atoms, valid)
-        box = box_points(atoms, ranges, min(MAX_POINTS, self.left)) or sample(atoms, ranges)
+        box = box_points(atoms, ranges, min(MAX_POINTS, self.left)) or sample(atoms, ranges, work(valid))
         if not self._spend(box, valid):
             return None
         return first_point(box, lambda part: part.holds(valid) & part.within_extents())
@@ -232,7 +233,7 @@ class Decider:
         for atom in atoms:
             low, high = ranges.get(atom) or own_bounds(atom)
             corner[atom] = (high, high) if down.get(atom, False) else (low, low)
-        for box in (Points(corner), sample(atoms, ranges)):
+        for box in (Points(corner), sample(atoms, ranges, work(x, valid))):
             if self._spend(box, x, valid):
                 failing = _failing(box, x, list(conjuncts(valid)))
                 if failing is not None:
@@ -277,14 +278,14 @@ def _free_terms(x: Value, conditions: list[Value]) -> Point:
     return fixed
 
 
-def sample(atoms: tuple[Value, ...], ranges: dict[Value, Range]) -> Points:
-    """The least values of every atom, as many of each as come to few points."""
+def sample(atoms: tuple[Value, ...], ranges: dict[Value, Range], cost: int) -> Points:
+    """The least values of every atom, as many of each as come to few points. cost: of one point, as `work` says."""
     whole = {atom: ranges.get(atom) or own_bounds(atom) for atom in atoms}
+    most = min(_SAMPLED, _SAMPLE_WORK // cost)
     each = 64
     while each > 1:
-        box = {atom: (low, min(high, low + each - 1)) for atom, (low, high) in whole.items()}
-        points = Points(box)
-        if points.count <= _SAMPLED:
+        points = Points({atom: (low, min(high, low + each - 1)) for atom, (low, high) in whole.items()})
+        if points.count <= most:
             return points
         each //= 2
     return Points({atom: (low, low) for atom, (low, _) in whole.items()})

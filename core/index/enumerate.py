@@ -23,6 +23,7 @@ Range = tuple[int, int]  # inclusive
 
 MAX_POINTS = 1 << 20  # of one box: milliseconds to some tenths of a second
 _SLICE = 1 << 15  # points computed at a time, so that every value on the way to the one asked for fits into a cache
+_EXACT_COST = 64  # operations in 64 bits that one in Python's integers takes as long as
 _WORD = 1 << 62  # below it nothing leaves 64 bits, one more addition included
 
 DATA = frozenset((Op.OPAQUE, Op.INDEX_OF))  # atoms that are what nodes give
@@ -216,17 +217,20 @@ class Points:
                 return 0, 1, 1
 
 
-def operations(*values: Value) -> int:
-    """How many different operations these values are made of."""
+def work(*values: Value) -> int:
+    """What one point costs: the different operations these values are made of, those beyond 64 bits many times over."""
+    cost = 0
     seen: set[Value] = set()
     stack = list(values)
     while stack:
         v = stack.pop()
         if v not in seen:
             seen.add(v)
+            low, high = own_bounds(v)
+            cost += 1 if -_WORD < low and high < _WORD else _EXACT_COST
             if v not in v.free:
                 stack.extend(v.src)
-    return len(seen)
+    return cost
 
 
 def first_point(box: Points, holds: Callable[[Points], Array]) -> dict[Value, int] | None:

@@ -23,12 +23,13 @@ from core.index.access import Access
 from core.index.condition import FALSE
 from core.index.decide import Decider, Outcome, Point, has_data, sample, without_data
 from core.index.digits import digits_of
-from core.index.enumerate import MAX_POINTS, Array, Points, atoms_of, box_points, symbolic
+from core.index.enumerate import MAX_POINTS, Array, Points, atoms_of, box_points, symbolic, work
 from core.index.given import Given
 from core.index.strides import Linear, Stride, linear, nested, spans
 from core.ir.op import Op
 from core.ir.value import Value
 
+_MOST_WORK = 1 << 30  # operations on points: 2**20 points of a formula as long as a request may have, in 64 bits; some seconds
 _DEPTH = 3  # digits of digits: as many views lie on each other in the worst kernel seen, and one more
 
 
@@ -130,13 +131,17 @@ def _enumerated(index: Value, valid: Value, live: list[Value], decider: Decider,
         return Injective(Outcome.UNKNOWN, "J4", None, "the index holds values of another node")
     atoms = (*(a for a in atoms_of(index, valid, *live) if a not in live), *live)
     ranges = decider.ranges(atoms, valid)
+    cost = work(index, valid)
     box = box_points(atoms, ranges, most_points)
-    points = _collision(box or sample(atoms, ranges), index, valid, live)
+    if box is not None and box.count * cost > _MOST_WORK:
+        box = None
+    points = _collision(box or sample(atoms, ranges, cost), index, valid, live)
     if points is not None:
         return Injective(Outcome.REFUTED, "J4", points, "two points have one index")
     if box is not None:
         return Injective(Outcome.PROVED, "J4")
-    return Injective(Outcome.UNKNOWN, "J4", None, f"its strides do not nest, and its points are more than {most_points}")
+    why = f"its strides do not nest, and it has more than {most_points} points to try, or too much at each"
+    return Injective(Outcome.UNKNOWN, "J4", None, why)
 
 
 def _collision(box: Points, index: Value, valid: Value, live: list[Value]) -> tuple[Point, Point] | None:

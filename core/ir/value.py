@@ -53,20 +53,17 @@ class Value:
         return self.op is Op.CONST
 
 
-class _Entry(ref[Value]):
-    """A weak reference that knows its key."""
-
-    __slots__ = ("key",)
-    key: tuple[object, ...]
+_table: dict[tuple[object, ...], ref[Value]] = {}
+_room = 1 << 15  # entries the table may have before those whose value is gone are swept out; doubled with what lives
 
 
-_table: dict[tuple[object, ...], _Entry] = {}
-
-
-def _forget(entry: ref[Value]) -> None:
-    assert isinstance(entry, _Entry)
-    if _table.get(entry.key) is entry:
-        del _table[entry.key]
+def _sweep() -> None:
+    """Drops the entries of values nobody holds any more. Users were entered after what they use, so going backwards frees both at once."""
+    global _room
+    for key in reversed(list(_table)):
+        if _table[key]() is None:
+            del _table[key]
+    _room = max(1 << 15, 2 * len(_table))
 
 
 def make(
@@ -89,9 +86,9 @@ def make(
         value.lo, value.hi = bounds
     else:
         value.lo, value.hi = _dtype_bounds(dtype)
-    order = OP_ORDER[op] * 0x9E3779B97F4A7C15 + crc32(dtype.name.encode()) * 31 + lanes
+    order = OP_ORDER[op] + dtype.digest + lanes
     if arg is not None:
-        order = (order ^ stable(arg)) * 0xBF58476D1CE4E5B9
+        order = (order ^ (hash(arg) if op in _INTEGER_ARGS else stable(arg))) * 0xBF58476D1CE4E5B9
     for s in src:
         order = ((order ^ (order >> 29)) * 0x94D049BB133111EB + s.order) & _MASK
     value.order = (order ^ (order >> 31)) & _MASK
@@ -101,13 +98,14 @@ def make(
         value.free = src[0].free.union(*(s.free for s in src[1:])) if src else NO_VALUES
     else:
         value.free = NO_VALUES
-    new = _Entry(value, _forget)
-    new.key = key
-    _table[key] = new
+    if len(_table) > _room:
+        _sweep()
+    _table[key] = ref(value)
     return value
 
 
-OP_ORDER = {op: op.value + 1 for op in Op}
+OP_ORDER = {op: (op.value + 1) * 0x9E3779B97F4A7C15 & _MASK for op in Op}
+_INTEGER_ARGS = frozenset((Op.SUM, Op.LESS, Op.EXTRACT, Op.ACC))  # hashes of integers are the same in every process
 ATOMS = frozenset((Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SPECIAL, Op.RANGE, Op.INDEX_OF))
 _BOUNDLESS = (None, None)
 
@@ -159,6 +157,7 @@ _COMMUTES = frozenset(op for op, info in OPS.items() if info.commutes and info.a
 
 def table_size() -> int:
     """How many values are alive; for tests of leaks."""
+    _sweep()
     return len(_table)
 
 

@@ -78,7 +78,7 @@ class _Ordering:
         return set(ordered(self.guard))
 
     def _dependencies(self) -> None:
-        """What each value depends on. An update, once its loops are done, is where they are: around a loop is whatever any of its updates needs."""
+        """What each value depends on. An update, once its loops are done, is where they are: around what any update in them needs."""
         self._pass_dependencies()
         while any(self.mask[v] != self.outside[v.src[0].src[1]] for v in self.values if v.op is Op.UPDATE):
             self._pass_dependencies()

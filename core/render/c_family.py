@@ -141,7 +141,8 @@ class _Printer:
                 self.level -= 1
                 self.lines.append("  " * self.level + "}")
             case Op.BARRIER:
-                self._line(value, self.dialect.barrier)
+                in_place = any(param(array).access == "readwrite" for array in self.listing.params)  # one lane stores what all have read
+                self._line(value, self.dialect.barrier_of_buffers if in_place else self.dialect.barrier)
             case Op.SPECIAL:
                 kind, dimension = _special(value)
                 self._declare(value, Text(self.dialect.special[kind].format(d=dimension), PRIMARY), "l" if kind == "local" else "g")

@@ -90,6 +90,7 @@ class Dialect:
     shared: str  # {t} {name} {n} elements {align}
     aligned: str  # {a} bytes
     barrier: str
+    barrier_of_buffers: str  # one that orders accesses of buffers too
     space: Mapping[Op, str]  # before the type of a pointer into a PARAM or a SHARED, with a blank after it
     functions: Mapping[tuple[Op, DType], str]
     fast_functions: Mapping[tuple[Op, DType], str]

@@ -86,6 +86,7 @@ DIALECT = Dialect(
     shared="{t} {name}[{n}]{align};",
     aligned="",
     barrier="",
+    barrier_of_buffers="",
     space={Op.PARAM: "", Op.SHARED: ""},
     functions={(op, FLOAT32): word + "f" for op, word in _MATH.items()} | {(op, FLOAT64): word for op, word in _MATH.items()},
     fast_functions={},

@@ -75,6 +75,7 @@ DIALECT = Dialect(
     shared="__local {t} {name}[{n}]{align};",
     aligned=" __attribute__((aligned({a})))",
     barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    barrier_of_buffers="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     space={Op.PARAM: "__global ", Op.SHARED: "__local "},
     functions={(op, dtype): word for op, word in _MATH.items() for dtype in (FLOAT32, FLOAT64)},
     fast_functions={(op, FLOAT32): word for op, word in _QUICK.items()} | {(Op.MAX, FLOAT64): "fmax"},

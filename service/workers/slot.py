@@ -84,5 +84,5 @@ def end(pool: ProcessPool) -> threading.Thread:
 
 def _join(pool: ProcessPool) -> None:
     pool.stop()  # type: ignore[no-untyped-call]  # pebble has types for the rest
-    with contextlib.suppress(RuntimeError, OSError):
+    with contextlib.suppress(RuntimeError, OSError, AttributeError):  # the last: pebble's, for a pool that ends twice
         pool.join()

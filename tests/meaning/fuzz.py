@@ -35,9 +35,17 @@ Json = dict[str, Any]
 SCHEDULES = 4  # of each kernel
 BATCH = 25  # kernels compiled as one text
 OPENCL: tuple[Json, ...] = (
-    {}, {}, {"device_class": "cpu"}, {"supports_float4": False}, {"global_max": [4, 3, 5]}, {"global_max": [7, 16, 2], "local_max": [8, 8, 4]},
-    {"lanes_max": 16, "shared_max": 512}, {"alignment": 8}, {"has_shared": False}, {"has_local": False, "has_shared": False},
-)  # fmt: skip
+    {},
+    {},
+    {"device_class": "cpu"},
+    {"supports_float4": False},
+    {"global_max": [4, 3, 5]},
+    {"global_max": [7, 16, 2], "local_max": [8, 8, 4]},
+    {"lanes_max": 16, "shared_max": 512},
+    {"alignment": 8},
+    {"has_shared": False},
+    {"has_local": False, "has_shared": False},
+)
 SEEDS: tuple[tuple[tuple[int, bool], ...], ...] = (((0, False), (1, False)), ((2, False), (3, False)), ((0, False), (1, True)))
 
 
@@ -197,7 +205,9 @@ def replay(path: Path, target: str) -> list[str]:
 
 def main() -> int:
     """The command line; the exit status is 1 where anything failed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.meaning.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.meaning.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=1000, help="schedules to try")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--start", type=int, default=0, help="number of the first kernel")

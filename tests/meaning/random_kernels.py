@@ -174,7 +174,8 @@ class RandomKernel:
     def _gather(self, dtype: str, shape: list[Extent]) -> Term:
         choices = self.choices
         values: list[Term] = [t for t in self.terms if t.dtype in ("int32", "uint8", "int64", "bool") and self._within(t, shape)]
-        value = choices.one_of(values) if values and choices.once_in(2) else self._by_view(choices.one_of(("int32", "uint8", "int8", "int64")), shape)
+        computed = bool(values) and choices.once_in(2)
+        value = choices.one_of(values) if computed else self._by_view(choices.one_of(("int32", "uint8", "int8", "int64")), shape)
         most = choices.between(1, 8)
         inner = "".join(f" + axis{k}" for k, extent in enumerate(shape) if extent != 1 and choices.once_in(3))
         return self.build.index(dtype, shape, f"src0*{choices.between(1, 4)}{inner}", "src0 >= 0", f"src0 < {most}", values=[value])

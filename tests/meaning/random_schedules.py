@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from core.compiler import compile_kernel
@@ -33,10 +34,8 @@ def initial_nest(request: Request) -> Nest:
             found.append(value)
             raise _Enough
 
-    try:
+    with suppress(_Enough):
         compile_kernel(request, watch=watch)
-    except _Enough:
-        pass
     return found[0]
 
 
@@ -68,7 +67,7 @@ def _candidates(nest: Nest, op: str) -> list[ScheduleOption]:
     if op == "NOLOCALS":
         return [ScheduleOption(op)]
     first = nest.first_reduce
-    begin, end = {"UNROLL": (first, len(nest.axes)), "GROUP": (first, len(nest.axes)), "GROUPTOP": (first, len(nest.axes))}.get(op, (0, first))
+    begin, end = (first, len(nest.axes)) if op in ("UNROLL", "GROUP", "GROUPTOP") else (0, first)
     if op in ("GROUP", "GROUPTOP"):
         begin += len(nest.of_kind(AxisKind.GROUP, AxisKind.MID))
     if op == "PADTO":

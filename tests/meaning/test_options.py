@@ -19,7 +19,16 @@ from tests.meaning.build import Build
 from tests.meaning.choices import Choices
 from tests.meaning.fuzz import compiled_with_listing
 from tests.meaning.random_schedules import initial_nest, random_schedule
-from tests.meaning.test_gathers import argmax_then_lookup, gather_of_a_gather, pooled_embedding, ramp, ramp_under_a_reduce, switched, table, under_a_reduce
+from tests.meaning.test_gathers import (
+    argmax_then_lookup,
+    gather_of_a_gather,
+    pooled_embedding,
+    ramp,
+    ramp_under_a_reduce,
+    switched,
+    table,
+    under_a_reduce,
+)
 from tests.meaning.test_places import minus_maximum_in_place, scalar, shifted_sum
 from tests.meaning.test_reduces import (
     beside,
@@ -317,12 +326,30 @@ def test_a_mid_axis_is_stored_a_texel_at_a_time(monkeypatch: pytest.MonkeyPatch)
 
 
 DRAWN: dict[str, Build] = {
-    "145": variance("float32"), "183": ramp_under_a_reduce(), "214": pooled(), "218": convolved(), "252": nested("REDUCE_SUM", "REDUCE_MAX"),
-    "255": beside("float32"), "256": several_classes(), "257": one_reduce_at_two_sites(), "258": minus_maximum([6, 8], 1), "259": softmax([4, 12], 1),
-    "260": softmax([4, 13], 1, mask=MASKED), "261": layernorm(4, 12), "262": softmax([3, "n"], 1), "263": plain_with_a_tail(), "266": two_rows(),
-    "268": table(rows=20), "270": under_a_reduce("float32"), "272": switched([4, 8], "src1 < 3"), "273": ramp("float16"),
-    "274": kinds("bfloat16", [4, 12], (1,)), "product": matmul(6, 8, 12, "float32", "float32"), "attention": attention(4, 6, 4), "109": shifted_sum(),
-}  # fmt: skip
+    "145": variance("float32"),
+    "183": ramp_under_a_reduce(),
+    "214": pooled(),
+    "218": convolved(),
+    "252": nested("REDUCE_SUM", "REDUCE_MAX"),
+    "255": beside("float32"),
+    "256": several_classes(),
+    "257": one_reduce_at_two_sites(),
+    "258": minus_maximum([6, 8], 1),
+    "259": softmax([4, 12], 1),
+    "260": softmax([4, 13], 1, mask=MASKED),
+    "261": layernorm(4, 12),
+    "262": softmax([3, "n"], 1),
+    "263": plain_with_a_tail(),
+    "266": two_rows(),
+    "268": table(rows=20),
+    "270": under_a_reduce("float32"),
+    "272": switched([4, 8], "src1 < 3"),
+    "273": ramp("float16"),
+    "274": kinds("bfloat16", [4, 12], (1,)),
+    "product": matmul(6, 8, 12, "float32", "float32"),
+    "attention": attention(4, 6, 4),
+    "109": shifted_sum(),
+}
 
 
 @pytest.mark.parametrize("target", ["c", "emulated"])

@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -90,8 +90,20 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+def redis_with(tmp_path: Path) -> Iterator[Callable[..., RedisServer]]:
+    """Starts a Redis with options of one's own, for one test."""
+    servers: list[RedisServer] = []
+
+    def start(*options: str) -> RedisServer:
+        servers.append(RedisServer(tmp_path, *options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.kill()
+
+
+@pytest.fixture
+def own_redis(redis_with: Callable[..., RedisServer]) -> RedisServer:
     """A Redis for one test, to be treated badly."""
-    server = RedisServer(tmp_path)
-    yield server
-    server.kill()
+    return redis_with()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 import redis as plain_redis
@@ -88,8 +88,8 @@ async def test_a_silent_redis_is_not_waited_for(own_redis: RedisServer) -> None:
     await store.close()
 
 
-async def test_a_full_redis_refuses_to_keep_and_still_answers(tmp_path: Path) -> None:
-    server = RedisServer(tmp_path, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
+async def test_a_full_redis_refuses_to_keep_and_still_answers(redis_with: Callable[..., RedisServer]) -> None:
+    server = redis_with("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
     store = patient(server.url)
     kept = fresh()
     await store.put(Entry(kept, b"v", 3600.0))
@@ -99,11 +99,10 @@ async def test_a_full_redis_refuses_to_keep_and_still_answers(tmp_path: Path) ->
     assert [b"v"] == await store.many([kept], renew_s=3600.0)
     assert State.CLOSED is store.breaker.state
     await store.close()
-    server.kill()
 
 
-async def test_a_wrong_password_is_a_failure_of_the_store(tmp_path: Path) -> None:
-    server = RedisServer(tmp_path)
+async def test_a_wrong_password_is_a_failure_of_the_store(own_redis: RedisServer) -> None:
+    server = own_redis
     with plain_redis.Redis(port=server.port) as client:
         client.config_set("requirepass", "right")
     store = patient(server.url.replace("redis://", "redis://:wrong@"))
@@ -113,7 +112,6 @@ async def test_a_wrong_password_is_a_failure_of_the_store(tmp_path: Path) -> Non
     await right.ping()
     await right.close()
     await store.close()
-    server.kill()
 
 
 async def test_lifetimes_are_set_and_renewed_where_values_last(redis_url: str) -> None:

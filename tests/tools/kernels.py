@@ -104,7 +104,7 @@ KERNELS: dict[str, tuple[Build, str, str, Json]] = {
     "two-groups": (biased(4, 64), "GROUP 0 4, GROUP 0 4", "UNROLL 0 8", NONE),
     "product": (matmul(8, 12, 16, "float32", "float32"), "LOCAL 0 4, LOCAL 0 2, UPCAST 1 4, UNROLL 0 4", "UPCAST 1 4, UNROLL 0 4", NONE),
     "grouped-product": (matmul(4, 8, 16, "float32", "float32"), "LOCAL 1 4, GROUP 0 8, UPCAST 0 2", "UPCAST 0 4", NONE),
-    "padded-product": (matmul(5, 7, 9, "int8", "int32"), "PADTO 0 8, PADTO 1 8, PADTO 2 12, UPCAST 0 2, LOCAL 1 8", "PADTO 2 12, UNROLL 0 4", NONE),
+    "padded-product": (matmul(5, 7, 9, "int8", "int32"), "PADTO 0 8, PADTO 1 8, PADTO 2 12, LOCAL 1 8", "PADTO 2 12, UNROLL 0 4", NONE),
     "variance": (variance("float32"), "GROUP 0 4, UNROLL 1 2", "UNROLL 0 8", NONE),
     "variance-of-halves": (variance("float16"), "GROUPTOP 0 4", "UPCAST 0 3", NONE),
     "pooled": (pooled(), "LOCAL 0 2, UNROLL 0 3", "UNROLL 0 3, UPCAST 1 4", NONE),
@@ -114,7 +114,7 @@ KERNELS: dict[str, tuple[Build, str, str, Json]] = {
     "nested": (nested("REDUCE_SUM", "REDUCE_MAX"), "UNROLL 0 2, PADTO 0 4, LOCAL 0 2", "UNROLL 1 0", NONE),
     "beside": (beside("float32"), "UPCAST 1 3, LOCAL 0 4", "UNROLL 0 2, UPCAST 1 2", NONE),
     "softmax": (softmax([4, 12], 1), "LOOP 1 0, UPCAST 1 4, LOCAL 0 2, UNROLL 0 4", "LOOP 1 0, UPCAST 1 4", NONE),
-    "softmax-padded": (softmax([3, 13], 1), "LOOP 1 0, PADTO 1 16, UPCAST 1 4, PADTO 2 16", "PADTO 1 16, LOOP 1 0, PADTO 2 16, UNROLL 0 4", NONE),
+    "softmax-padded": (softmax([3, 13], 1), "LOOP 1 0, PADTO 1 16, UPCAST 1 4, PADTO 2 16", "PADTO 1 16, LOOP 1 0, UNROLL 0 13", NONE),
     "softmax-n": (softmax([3, "n"], 1), "LOOP 1 0, UPCAST 0 3", "LOOP 1 0", NONE),
     "layernorm": (layernorm(4, 12), "LOOP 1 4, LOCAL 0 4", "LOOP 1 0, UPCAST 1 4", NONE),
     "attention": (attention(4, 6, 5), "LOCAL 0 2, UPCAST 1 3", "UPCAST 1 3, UNROLL 0 3", NONE),
@@ -143,7 +143,8 @@ KERNELS: dict[str, tuple[Build, str, str, Json]] = {
 EVERY_OP = together("int32", ("ADD", "MUL", "NEG", "IDIV", "MOD", "SHL", "SHR", "MULACC")).ast
 
 IMAGES: dict[str, tuple[Build, str]] = {
-    "image": (copied("float32"), ""), "image-of-halves": (copied("float16"), ""), "one-channel": (one_channel(), ""), "image-sum": (reduced_image(), ""),
+    "image": (copied("float32"), ""), "image-of-halves": (copied("float16"), ""), "one-channel": (one_channel(), ""),
+    "image-sum": (reduced_image(), ""),
 }  # fmt: skip
 
 

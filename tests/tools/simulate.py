@@ -1,6 +1,6 @@
 """The process whose OpenCL device is Oclgrind: runs each job of a file, and keeps what was logged meanwhile beside its outputs.
 
-    python -m tests.tools.simulate JOBS.json OCLGRIND.log
+python -m tests.tools.simulate JOBS.json OCLGRIND.log
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No tool finds anything: gcc's address and undefined-behaviour sanitizers in C, Oclgrind's bounds, races and uninitialized values in OpenCL."""
+"""No tool finds anything: gcc's address and undefined-behaviour sanitizers in C; Oclgrind's bounds, races and lost values in OpenCL."""
 
 from __future__ import annotations
 

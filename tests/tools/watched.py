@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from core.dtypes import dtype_named
 from core.program import Program
 from core.reference import evaluate, sample_inputs, sample_variables, size_at
 from core.reference.bounded import Array
 from core.reference.compare import compare
 from core.reference.evaluate import Result
-from core.dtypes import dtype_named
 from core.request import Request
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ def watched(name: str, program: Program, body: Json, seed: int = 0, *, special: 
     kernel = Request.from_json(body).kernel
     variables = sample_variables(kernel, seed)
     buffers = sample_inputs(kernel, variables, seed, special)
-    answer = program.to_json()
+    answer: Json = program.to_json()
     for argument in answer["arguments"]:
         if argument["kind"] == "buffer":
             held = buffers[argument["index"]]
@@ -96,7 +96,10 @@ def _main(item: Watched) -> str:
             continue
         n = argument["index"]
         size = item.buffers[n].nbytes
-        lines += [f"  void *b{n} = malloc({size});", f'  f = fopen("in{n}", "rb"); if (fread(b{n}, 1, {size}, f) != {size}) return 99; fclose(f);']
+        lines += [
+            f"  void *b{n} = malloc({size});",
+            f'  f = fopen("in{n}", "rb"); if (fread(b{n}, 1, {size}, f) != {size}) return 99; fclose(f);',
+        ]
         names.append(f"b{n}")
     lines.append(f"  {item.program['name']}({', '.join(names)});")
     for n in item.expected:
@@ -140,9 +143,15 @@ def _simulated(items: Sequence[Watched], folder: Path, *, watch_values: bool) ->
     (folder / "jobs.json").write_text(json.dumps(jobs))
     log = folder / "oclgrind.log"
     environment = os.environ | {
-        "OCL_ICD_VENDORS": str(folder.parent / "oclgrind.icd"), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_CHECK_API": "1", "OCLGRIND_LOG": str(log),
-        "PYOPENCL_NO_CACHE": "1", "PYTHONPATH": str(ROOT), **({"OCLGRIND_UNINITIALIZED": "1"} if watch_values else {}),
-    }  # fmt: skip
+        "OCL_ICD_VENDORS": str(folder.parent / "oclgrind.icd"),
+        "OCLGRIND_LOG": str(log),
+        "OCLGRIND_DATA_RACES": "1",
+        "OCLGRIND_CHECK_API": "1",
+        "PYOPENCL_NO_CACHE": "1",
+        "PYTHONPATH": str(ROOT),
+    }
+    if watch_values:
+        environment["OCLGRIND_UNINITIALIZED"] = "1"
     command = [sys.executable, "-m", "tests.tools.simulate", str(folder / "jobs.json"), str(log)]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=1200)
     if ran.returncode:

@@ -16,7 +16,7 @@ from core.schedule.nest import Nest
 from core.schedule.option import ScheduleOption, read_option
 
 Json = dict[str, Any]
-BIG = {"lanes_max": 4096, "shared_max": 1 << 20}
+BIG: Json = {"lanes_max": 4096, "shared_max": 1 << 20}
 
 
 def options_of(text: str) -> list[Json]:
@@ -28,7 +28,7 @@ def options_of(text: str) -> list[Json]:
     return found
 
 
-def nest_of(ast: Json, options: str = "", *, target: str = "opencl", limits: Limits | None = None, **device: object) -> Nest:
+def nest_of(ast: Json, options: str = "", *, target: str = "opencl", limits: Limits | None = None, **device: Any) -> Nest:
     """The nest after these options. Raises OptionRefused."""
     request = Request.from_json({"ast": ast, "device": {"target": target, **device}, "optimize": "none"})
     nest = build_nest(request.kernel, Leaves(request.kernel), 1000)
@@ -36,12 +36,12 @@ def nest_of(ast: Json, options: str = "", *, target: str = "opencl", limits: Lim
     return scheduled(nest, chosen, request.device, limits or Limits(), request.rows)
 
 
-def axes_of(ast: Json, options: str = "", *, target: str = "opencl", limits: Limits | None = None, **device: object) -> str:
+def axes_of(ast: Json, options: str = "", *, target: str = "opencl", limits: Limits | None = None, **device: Any) -> str:
     """The axes after these options, as `describe` writes them."""
     return nest_of(ast, options, target=target, limits=limits, **device).describe()
 
 
-def refusal(ast: Json, options: str, *, target: str = "opencl", limits: Limits | None = None, **device: object) -> dict[str, Any]:
+def refusal(ast: Json, options: str, *, target: str = "opencl", limits: Limits | None = None, **device: Any) -> dict[str, Any]:
     """The facts of the refusal of the last of these options: those before it are applied."""
     last = len(options_of(options)) - 1
     with pytest.raises(OptionRefused) as refused:

@@ -180,10 +180,10 @@ def test_padding_keeps_what_was_inside_apart_from_the_leaves() -> None:
 
 # ---- refusals ------------------------------------------------------------------------------------------------------------------
 
-NO_SHARED = {"has_shared": False}
-NO_LOCAL = {"has_local": False, "has_shared": False}
+NO_SHARED: Json = {"has_shared": False}
+NO_LOCAL: Json = {"has_local": False, "has_shared": False}
 
-REFUSED: dict[str, tuple[Json, str, dict[str, object], str]] = {
+REFUSED: dict[str, tuple[Json, str, Json, str]] = {
     "50 UPCAST by what does not divide": (copy(128), "UPCAST 0 3", {}, "3 does not divide the extent 128"),
     "50 UPCAST by 16": (copy(128), "UPCAST 0 16", {}, "16 is more than 8"),
     "50 UPCAST of axis 9": (copy(128), "UPCAST 9 4", {}, "axis 9 is not one of the 1 output axes"),
@@ -242,7 +242,7 @@ REFUSED: dict[str, tuple[Json, str, dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize(("ast", "options", "device", "reason"), REFUSED.values(), ids=REFUSED)
-def test_an_option_that_does_not_fit_is_refused_with_its_place_and_reason(ast: Json, options: str, device: dict[str, object], reason: str) -> None:
+def test_an_option_that_does_not_fit_is_refused_with_its_place_and_reason(ast: Json, options: str, device: Json, reason: str) -> None:
     """C 79, 211: the axes in the refusal are those the other options left."""
     before = ", ".join(options.split(", ")[:-1])
 
