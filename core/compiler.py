@@ -119,6 +119,7 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, limits: Limits, wat
     listing = Listing(kernel_name(nest), tuple(params.values()), variables, body, _fixed(lowered.local_size), provenance)
     watch("order", listing)
     verify(listing)
+    watch("verify", None)
     return listing
 
 

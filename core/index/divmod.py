@@ -206,7 +206,7 @@ def _symbolic_parts(x: Value, d: Value) -> tuple[Value, Value]:
         else:
             rest[t] = a
     if not whole and not one and d.op is Op.SUM:  # a sum as divisor: x may be a multiple of it as it stands
-        d0, dc, dt = split(d)
+        _, dc, dt = split(d)
         pairs = dict(zip(terms, coefficients, strict=True))
         if dt and dt[0] in pairs and pairs[dt[0]] % dc[0] == 0:
             k = pairs[dt[0]] // dc[0]

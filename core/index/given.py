@@ -32,7 +32,8 @@ class Given:
             elif c.op is Op.CONST and not content(c):
                 self.impossible = True
         for _ in range(ROUNDS):
-            if not any([self._carry(x, most) for x, most in self._sums]):
+            changed = [self._carry(x, most) for x, most in self._sums]  # each of them, also after one that changed something
+            if not any(changed):
                 break
         self._narrow: dict[Value, Value] = {}
         self._multi: list[tuple[dict[Value, int], Value]] = []

@@ -9,10 +9,12 @@ Typing, by op (x, y: values of one dtype and lane count; `lanes` of the result e
     CONST            arg: the value; lanes > 1 repeats it
     AXIS             INDEX; arg (name, number); src (extent,) if the extent is symbolic. Gone after lowering
     VARIABLE         INDEX (INDEX32 after narrow); arg (name, min, max): a scalar int32 argument
-    OPAQUE           INDEX; what a node gives at a point, in an index; arg (node, binding, lo, hi); src: what its axes stand for. Gone after lowering
+    OPAQUE           INDEX; what a node gives at a point, in an index; arg (node, lo, hi); src: what its axes stand for. Gone after
+                     lowering
     SUM              INDEX*, INT32, INT64; arg (constant, (coefficient, …)); src: the terms
     PRODUCT          as SUM; n-ary
-    DIV MOD          as SUM; floor division and remainder; on the machine the numerator is >= 0 (or garbage nobody looks at), the divisor >= 1
+    DIV MOD          as SUM; floor division and remainder; on the machine the numerator is >= 0 (or garbage nobody looks at), the
+                     divisor >= 1
     LESS             BOOL; src (x,), arg t: x < t. x is of an index or integer dtype
     ALL              BOOL; n-ary conjunction
     SPECIAL          INDEX*; arg (kind, dimension): kind is "group", "local" or "global"; src (extent,)

@@ -43,7 +43,8 @@ class Value:
 
     def __repr__(self) -> str:
         inner = ", ".join(s.op.name.lower() if s.src else repr(s) for s in self.src)
-        return f"<{OPS[self.op].name}{'' if self.arg is None else ' ' + str(self.arg)}({inner}): {self.dtype}{self.lanes if self.lanes > 1 else ''}>"
+        arg = "" if self.arg is None else f" {self.arg}"
+        return f"<{OPS[self.op].name}{arg}({inner}): {self.dtype}{self.lanes if self.lanes > 1 else ''}>"
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("values live in one process; send text or JSON instead")

@@ -7,6 +7,8 @@ then put in order by what uses what, first come first; constants, parameters and
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from core.dtypes import VOID
 from core.errors import CompilerBug
 from core.ir.op import Op
@@ -97,7 +99,7 @@ class _Ordering:
                 m |= self.bit[v]
             elif v.op is Op.ACC:
                 loops = v.src[1:]
-                for outer, inner in zip(loops, loops[1:], strict=False):
+                for outer, inner in pairwise(loops):
                     self.inner_to[inner] = outer
             elif v.op is Op.UPDATE:
                 loops = v.src[0].src[1:]

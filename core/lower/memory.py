@@ -7,6 +7,7 @@ digits, and the values of other nodes. Consecutive aligned elements of one gate 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT32, INDEX, VOID, DType
@@ -99,7 +100,7 @@ class Memory:
         step, first = residue(channel)
         reachable = [c for c in range(CHANNELS) if (channel.lo or 0) <= c <= (channel.hi or 0) and (c - first) % (step or CHANNELS) == 0]
         result = make(Op.EXTRACT, FLOAT32, (vector,), reachable[-1])
-        for lower_channel, upper_channel in reversed(list(zip(reachable, reachable[1:], strict=False))):
+        for lower_channel, upper_channel in reversed(list(pairwise(reachable))):
             is_lower = less(channel, number(upper_channel))
             result = make(Op.WHERE, FLOAT32, (is_lower, make(Op.EXTRACT, FLOAT32, (vector,), lower_channel), result))
         return result

@@ -324,5 +324,5 @@ def _bare_value(c: Value) -> tuple[Value, bool] | None:
 
 
 def too_wide(low: int, high: int, bits: int, what: str = "an index") -> LimitExceeded:
-    text = f"{what} may lie in [{low}, {high}], beyond {bits}-bit integers; where the values of another buffer are in it, `valid` should bound them"
+    text = f"{what} may lie in [{low}, {high}], beyond {bits}-bit integers; if another buffer's values are in it, `valid` should bound them"
     return LimitExceeded("/ast", limit=f"int{bits}", needed=[low, high], allowed=bits, detail=text)

@@ -24,9 +24,7 @@ def scheduled(nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptio
     rows: per node the row of the request's table. Raises OptionRefused with `/optimize/N`, KernelError for an image no axis of which runs
     along texels.
     """
-    for _, nest in steps(nest, options, device, limits, rows):
-        pass
-    return nest
+    return [after for _, after in steps(nest, options, device, limits, rows)][-1]
 
 
 def steps(

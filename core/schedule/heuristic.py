@@ -33,7 +33,7 @@ UNROLLED_WHOLE = 32
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen at one step, and why; options empty where the step chose nothing. refused: what was tried and could not be applied."""
+    """What was chosen at one step, and why; options empty where it chose nothing. refused: what was tried and could not be applied."""
 
     step: str
     options: tuple[ScheduleOption, ...]

@@ -35,7 +35,11 @@ _BODY: dict[str, Any] = {
         "key": KEY,
         "request": REQUEST_SCHEMA,
         "seeds": {
-            "type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "maxItems": MOST_SEEDS, "default": list(SEEDS),
+            "type": "array",
+            "items": {"type": "integer", "minimum": 0},
+            "minItems": 1,
+            "maxItems": MOST_SEEDS,
+            "default": list(SEEDS),
         },
         "special": {"type": "boolean", "default": False, "description": "NaN, infinities, zeros and the ends of ranges among the inputs"},
         "device": {"type": "string", "description": "a name from `GET /devices`; else any that runs the program's target"},

@@ -25,9 +25,7 @@ class Runs(Protocol):
     def build(self, program: Mapping[str, Any]) -> Any:
         """Something `run` takes. Raises NotBuilt."""
 
-    def run(
-        self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]
-    ) -> Ran:
+    def run(self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]) -> Ran:
         """What a run leaves behind. Raises BadLaunch, or Unfit."""
 
 
@@ -57,9 +55,7 @@ def judge(runner: Runs, trial: Trial) -> Verdict:
                         "wrong": agreement.wrong, "first_wrong": agreement.first_wrong, "worst_ulp": agreement.worst_ulp,
                     }
                 )  # fmt: skip
-            changed = [
-                number for number in ran.buffers if number not in expected and not _same(ran.buffers[number], buffers[number])
-            ]
+            changed = [number for number in ran.buffers if number not in expected and not _same(ran.buffers[number], buffers[number])]
             reports.append(
                 {
                     "seed": seed, "special": special, "variables": variables, "outputs": outputs, "inputs_changed": changed,
@@ -101,9 +97,7 @@ def _grown(buffers: dict[int, Elements], program: Mapping[str, Any], variables: 
             filler = np.full(more * elements.itemsize, SENTINEL, np.uint8).view(elements.dtype)
             buffers[number] = np.concatenate([elements, filler])
         elif more < 0 and number not in left_open:
-            raise BadLaunch(
-                f"buffer {number} is declared to need {len(elements) + more} elements; the kernel touches {len(elements)}"
-            )
+            raise BadLaunch(f"buffer {number} is declared to need {len(elements) + more} elements; the kernel touches {len(elements)}")
     return buffers
 
 

@@ -83,9 +83,7 @@ def _end_with(parent: int) -> None:
 
 
 def _pool(cache: str, tasks: int, memory_bytes: int) -> ProcessPool:
-    return ProcessPool(
-        max_workers=1, max_tasks=tasks, initializer=begin, initargs=(cache, memory_bytes), context=get_context("spawn")
-    )
+    return ProcessPool(max_workers=1, max_tasks=tasks, initializer=begin, initargs=(cache, memory_bytes), context=get_context("spawn"))
 
 
 # What it looks like when a process is lost, in its own words or in those of its pool.
@@ -171,9 +169,7 @@ class OpenclDevice:
                 verdict = await self._run(trial, seconds)
             except TimeoutError:
                 self._renew()
-                raise RunTimedOut(
-                    f"the run was stopped at its time limit of {seconds:g} s", limit="run_seconds", allowed=seconds
-                ) from None
+                raise RunTimedOut(f"the run was stopped at its time limit of {seconds:g} s", limit="run_seconds", allowed=seconds) from None
             except LOST as error:
                 self._renew()
                 if not left:

@@ -110,9 +110,7 @@ class Runner:
             raise Unfit(f"a work-group needs {local} bytes of local memory; the device has {device.local_mem_size}")
         if launch.group is not None:
             lanes = math.prod(launch.group)
-            most = min(
-                device.max_work_group_size, kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)
-            )
+            most = min(device.max_work_group_size, kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device))
             if lanes > most:
                 raise Unfit(f"a work-group has {lanes} work-items; the device takes {most}")
             for axis, (size, limit) in enumerate(zip(launch.group, device.max_work_item_sizes, strict=False)):
@@ -121,9 +119,7 @@ class Runner:
         if any(argument.get("dtype") == "float64" for argument in program["arguments"]) and not device.double_fp_config:
             raise Unfit("the device has no double precision")
 
-    def run(
-        self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]
-    ) -> Ran:
+    def run(self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Elements], variables: Mapping[str, int]) -> Ran:
         """Runs the program once on copies of the buffers. Raises BadLaunch, or Unfit where the device or its driver refuses."""
         try:
             return self._ran(program, kernel, buffers, variables)
@@ -180,9 +176,7 @@ class Runner:
         if not self.device.image_support or width > self.device.image2d_max_width or height > self.device.image2d_max_height:
             raise Unfit(f"the device has no image of {width} by {height} texels")
         kind = cl.channel_type.HALF_FLOAT if argument["dtype"] == "float16" else cl.channel_type.FLOAT
-        image = cl.create_image(
-            self._context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, kind), shape=(width, height)
-        )
+        image = cl.create_image(self._context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, kind), shape=(width, height))
         texels = np.ascontiguousarray(elements).reshape(height, width, CHANNELS)
         cl.enqueue_copy(self._queue, image, texels, origin=(0, 0), region=(width, height))
 

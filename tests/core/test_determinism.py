@@ -1,4 +1,4 @@
-"""The same request gives the same bytes, whatever the process's hash seed, its history and the order of its requests (acceptance 1, 3, 4, 276)."""
+"""The same request gives the same bytes, whatever the process's hash seed, history and order of requests (acceptance 1, 3, 4, 276)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from tests.core.passes.test_narrow import gather
 from tests.kernels import every_form
 
 Json = dict[str, Any]
-KERNELS = [NESTED, ROW_MINUS_MAXIMUM, counting(7, 9, ["axis0 + axis1 < 8"]), one_hot(3, 5, 4), gather("int32", ["src0 >= 0", "src0 < 9"]), every_form()]
+KERNELS = [
+    NESTED,
+    ROW_MINUS_MAXIMUM,
+    counting(7, 9, ["axis0 + axis1 < 8"]),
+    one_hot(3, 5, 4),
+    gather("int32", ["src0 >= 0", "src0 < 9"]),
+    every_form(),
+]
 
 _CHILD = """
 import hashlib, json, sys

@@ -56,9 +56,7 @@ def test_what_is_not_one_json_text_is_refused(raw: bytes, got: str) -> None:
     assert got in str(refusal.value.facts()["got"])
 
 
-@pytest.mark.parametrize(
-    "raw", [b"[" * 65 + b"]" * 65, b"[" * 10_000_000, b'{"a":' * 1_000_000, b"[" * 65, b"[{" * 40 + b"}]" * 40]
-)
+@pytest.mark.parametrize("raw", [b"[" * 65 + b"]" * 65, b"[" * 10_000_000, b'{"a":' * 1_000_000, b"[" * 65, b"[{" * 40 + b"}]" * 40])
 def test_deep_nesting_is_refused_before_anything_is_parsed(raw: bytes) -> None:
     with pytest.raises(LimitExceeded) as refusal:
         read_json(raw)

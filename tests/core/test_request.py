@@ -126,9 +126,7 @@ def test_what_is_left_out_has_its_default() -> None:
 
 
 def test_what_is_asked_for_is_kept() -> None:
-    read = Request.from_json(
-        request(optimize=[UPCAST, {"op": "NOLOCALS"}], annotate=True, binary=["spirv", "clbin"], require="validated")
-    )
+    read = Request.from_json(request(optimize=[UPCAST, {"op": "NOLOCALS"}], annotate=True, binary=["spirv", "clbin"], require="validated"))
 
     assert (ScheduleOption("UPCAST", 0, 4), ScheduleOption("NOLOCALS")) == read.optimize
     assert (True, ("spirv", "clbin"), "validated") == (read.annotate, read.binary, read.require)

@@ -42,9 +42,7 @@ def asts(draw: st.DrawFn) -> Json:
     for _ in range(draw(st.integers(0, 3))):
         nodes.append(const(draw(st.sampled_from([0.0, -0.0, 1.5, "nan", "inf", 1e-45])), shape))
     if shape:
-        nodes.append(
-            {"op": "LOAD", "buffer": 2, "dtype": "float32", "shape": shape, "index": "axis0 + n", "valid": ["axis0 < n"]}
-        )
+        nodes.append({"op": "LOAD", "buffer": 2, "dtype": "float32", "shape": shape, "index": "axis0 + n", "valid": ["axis0 < n"]})
     for _ in range(draw(st.integers(0, 12))):
         op = draw(st.sampled_from(["NEG", "ADD", "MUL", "MAX", "MULACC"]))
         count = {"NEG": 1, "MULACC": 3}.get(op, 2)
@@ -288,9 +286,7 @@ def test_zeros_of_either_sign_are_two_constants() -> None:
         store(6, [4]),
     )
 
-    assert ["0000000000000000", "8000000000000000", "7ff8000000000000"] == [
-        n["value"] for n in nodes_of(ast) if n["op"] == "CONST"
-    ]
+    assert ["0000000000000000", "8000000000000000", "7ff8000000000000"] == [n["value"] for n in nodes_of(ast) if n["op"] == "CONST"]
 
 
 @pytest.mark.parametrize(

@@ -466,9 +466,7 @@ def test_a_node_no_output_needs_is_not_held_against_the_kernel(rows: list[dict[s
 
 
 def test_shapes_and_full_extents_are_filled_in() -> None:
-    found = checked(
-        kernel(load(1, [4, 1]), load(2, [4, 32]), node("MUL", 0, 1), node("REDUCE_SUM", 2, axes=[1]), store(3, [4, 1]))
-    )
+    found = checked(kernel(load(1, [4, 1]), load(2, [4, 32]), node("MUL", 0, 1), node("REDUCE_SUM", 2, axes=[1]), store(3, [4, 1])))
 
     assert ((4, 1), (4, 32), (4, 32), (4, 1), (4, 1)) == found.shapes
     assert (4, 32) == found.full

@@ -83,8 +83,6 @@ def test_unary_minus_binds_tightest() -> None:
     assert ("n", "~", 2, "//") == size.postfix
 
 
-@pytest.mark.parametrize(
-    "text", ["(" * 50_000 + "n" + ")" * 50_000, "-" * 50_000 + "n", "n" + "+n" * 50_000, "n" + "//2" * 50_000]
-)
+@pytest.mark.parametrize("text", ["(" * 50_000 + "n" + ")" * 50_000, "-" * 50_000 + "n", "n" + "+n" * 50_000, "n" + "//2" * 50_000])
 def test_long_and_deep_expressions_are_read_without_recursion(text: str) -> None:
     assert isinstance(parse_expression(text), Expression)

@@ -302,9 +302,7 @@ def in_place(index: Any, shape: list[Any], *valid: str, target: Any = None, targ
     """out[target] += out[index]."""
     target = target if target is not None else " + ".join(f"axis{k}*{s}" for k, s in enumerate(dense(shape)))
     read_back = formula("LOAD", 0, shape, index, *valid)
-    return kernel(
-        read_back, load(1, shape), node("ADD", 0, 1), formula("STORE", 0, shape, target, *target_valid, src=[2]), **more
-    )
+    return kernel(read_back, load(1, shape), node("ADD", 0, 1), formula("STORE", 0, shape, target, *target_valid, src=[2]), **more)
 
 
 @pytest.mark.parametrize(

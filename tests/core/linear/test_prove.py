@@ -52,9 +52,7 @@ STACKED = kernel(
     ]},
     store(0, [3, 4, 12]),
 )  # fmt: skip
-SYMBOLIC = kernel(
-    load(1, ["n", 16], strides=[16, 1]), node("REDUCE_SUM", 0, axes=[0]), store(1, [1, 16]), variables=[declared("n", 1, 40)]
-)
+SYMBOLIC = kernel(load(1, ["n", 16], strides=[16, 1]), node("REDUCE_SUM", 0, axes=[0]), store(1, [1, 16]), variables=[declared("n", 1, 40)])
 START = kernel(
     {
         "op": "LOAD", "buffer": 1, "dtype": "float32", "shape": ["n", 4], "index": "(start + axis0)*4 + axis1",

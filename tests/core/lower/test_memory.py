@@ -16,7 +16,14 @@ WHOLE = [{"op": "UPCAST", "axis": 1, "amount": 0}]
 
 def side_by_side(width: int) -> Json:
     """out (3, 2·width): one buffer's columns, then another's: each load is masked off where the other is not."""
-    a = {"op": "LOAD", "buffer": 1, "dtype": "float32", "shape": [3, 2 * width], "index": f"axis0*{width} + axis1", "valid": [f"axis1 < {width}"]}
+    a = {
+        "op": "LOAD",
+        "buffer": 1,
+        "dtype": "float32",
+        "shape": [3, 2 * width],
+        "index": f"axis0*{width} + axis1",
+        "valid": [f"axis1 < {width}"],
+    }
     b = {**a, "buffer": 2, "index": f"axis0*{width} + axis1 - {width}", "valid": [f"axis1 >= {width}"]}
     store = {"op": "STORE", "buffer": 0, "dtype": "float32", "shape": [3, 2 * width], "index": f"axis0*{2 * width} + axis1", "src": [2]}
     return {"version": 1, "variables": [], "nodes": [a, b, {"op": "ADD", "src": [0, 1]}, store], "outputs": [3]}

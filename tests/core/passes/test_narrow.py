@@ -74,7 +74,9 @@ def test_a_buffer_beyond_2_to_the_31_is_addressed_in_64_bits() -> None:
 def test_without_64_bit_integers_that_is_a_limit() -> None:
     """40"""
     seen: dict[str, Any] = {}
-    compile_kernel(Request.from_json({"ast": copy([60000, 50001], "axis1*60000 + axis0"), "device": {"target": "c"}}), watch=seen.__setitem__)
+    compile_kernel(
+        Request.from_json({"ast": copy([60000, 50001], "axis1*60000 + axis0"), "device": {"target": "c"}}), watch=seen.__setitem__
+    )
 
     with pytest.raises(LimitExceeded):
         narrow(seen["legalize"], index64=False)

@@ -43,9 +43,7 @@ def product(m: int, n: int, k: int) -> Json:
 
 
 def row_sums(m: int, n: int) -> Json:
-    return kernel(
-        load(1, [m, n], f"axis0*{n} + axis1"), {"op": "REDUCE_SUM", "axes": [1], "src": [0]}, shape=[m, 1], index="axis0", src=1
-    )
+    return kernel(load(1, [m, n], f"axis0*{n} + axis1"), {"op": "REDUCE_SUM", "axes": [1], "src": [0]}, shape=[m, 1], index="axis0", src=1)
 
 
 def softmax(m: int, n: int) -> Json:
