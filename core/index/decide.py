@@ -40,6 +40,7 @@ _PLAIN = 16  # operations beyond which a point counts several times
 _SAMPLED = 1 << 12  # points among which a counterexample is looked for where all are too many
 _SAMPLE_WORK = 1 << 20  # operations on them
 _FEW = 1 << 14  # points of an index whose exact greatest value is worth knowing: a fraction of a millisecond
+UNBOUNDED = "the index holds values of another node that `valid` does not bound"
 Point = dict[Value, int]
 
 
@@ -138,7 +139,7 @@ class Decider:
         box = self._box(x, conditions, valid)
         if box is not None and self._spend(box, x, *conditions) and _failing(box, x, conditions) is None:
             return PROVED
-        return Decision(Outcome.UNKNOWN, None, "the index holds values of another node that `valid` does not bound")
+        return Decision(Outcome.UNKNOWN, None, UNBOUNDED)
 
     def greatest_of_few(self, x: Value, valid: Value) -> int | None:
         """The greatest value of x where `valid` holds, -1 where it never does; None where the points are not few. x holds no data."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.dtypes import INDEX
-from core.index.linear import build, number, split
+from core.index.linear import build, negate, number, split
 from core.index.substitute import Rebuild
 from core.ir.op import Op
 from core.ir.parts import content, integer
@@ -71,18 +71,20 @@ class Given:
     def _prepare(self) -> None:
         for t, (low, high) in self._limits.items():
             self._narrow[t] = narrowed(t, low, high)
+        sums: dict[Value, tuple[int, int]] = {}  # each sum once, its first coefficient positive
         for x, most in self._sums:
-            if x.op is Op.SUM and len(x.src) > 1:
-                _, coefficients, terms = split(x)
-                known = self._interval(x)
-                low, high = known[0], min(known[1], most)
-                for y, other in self._sums:
-                    if y.op is Op.SUM and y.src == x.src and y.arg == (0, tuple(-c for c in coefficients)):
-                        low = max(low, -other)
-                if low > high:
-                    self.impossible = True
-                    return
-                self._multi.append((dict(zip(terms, coefficients, strict=True)), narrowed(x, low, high)))
+            if x.op is not Op.SUM or len(x.src) < 2:
+                continue
+            turned = split(x)[1][0] < 0
+            key = negate(x) if turned else x
+            low, high = sums.get(key) or self._interval(key)
+            sums[key] = (max(low, -most), high) if turned else (low, min(high, most))
+        for x, (low, high) in sums.items():
+            if low > high:
+                self.impossible = True
+                return
+            _, coefficients, terms = split(x)
+            self._multi.append((dict(zip(terms, coefficients, strict=True)), narrowed(x, low, high)))
 
     def _interval(self, x: Value) -> tuple[int, int]:
         part, coefficients, terms = split(x)

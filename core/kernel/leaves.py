@@ -15,7 +15,7 @@ from core.index.access import NOWHERE, Access, simplified
 from core.index.given import Given
 from core.ir.op import Op
 from core.ir.value import Value, make
-from core.kernel.node import Const, Formula, Kernel, Leaf, View, value_dtype
+from core.kernel.node import Const, Formula, Kernel, Leaf, Load, Store, View, Views, value_dtype
 from core.kernel.symbolic import Names, condition_of, size_value, value_of, variable_values
 
 Extent = int | Value
@@ -58,6 +58,7 @@ class Leaves:
         self.axes = tuple(axis_value(k, e) for k, e in enumerate(self.extents))
         self._made: dict[int, Access] = {}
         self._between: dict[int, list[Between]] = {}
+        self._stacked: dict[Views, tuple[Value, Value, list[Between]]] = {}
 
     def full_axes(self, row: int) -> tuple[int, ...]:
         """The axes on which node `row` is full."""
@@ -67,7 +68,8 @@ class Leaves:
         """The access of the leaf in this row, over `axes`."""
         if row not in self._made:
             leaf = self.kernel.nodes[row]
-            self._made[row] = self._access(row, leaf)  # type: ignore[arg-type]  # callers name leaves
+            assert isinstance(leaf, (Load, Const, Store))
+            self._made[row] = self._access(row, leaf)
         return self._made[row]
 
     def between(self, row: int) -> list[Between]:
@@ -79,8 +81,12 @@ class Leaves:
         axes = tuple(a if e != 1 else number(0) for a, e in zip(self.axes, self.kernel.shapes[row], strict=True))
         if isinstance(leaf.place, Formula):
             return self._formula(leaf, leaf.place, axes)
-        between: list[Between] = []
-        index, valid = stack_access(leaf.place.views, axes, self.names, between)
+        stacked = self._stacked.get(leaf.place)  # hundreds of constants may lie alike
+        if stacked is None:
+            between: list[Between] = []
+            index, valid = stack_access(leaf.place.views, axes, self.names, between)
+            stacked = self._stacked[leaf.place] = index, valid, between
+        index, valid, between = stacked
         if between:
             self._between[row] = between
         if isinstance(leaf, Const):

@@ -15,7 +15,7 @@ from core.index import all_of, at_least, number, split, subtract
 from core.index.access import Access
 from core.index.bounds import lower
 from core.index.condition import FALSE, TRUE
-from core.index.decide import Decider, Outcome, Point, has_data, without_data
+from core.index.decide import UNBOUNDED, Decider, Outcome, Point, has_data, without_data
 from core.index.enumerate import own_bounds
 from core.index.injective import injective
 from core.index.unknown import Unknown
@@ -124,7 +124,7 @@ class _Prover:
             return ""
         found = self.decider.nonnegative(x, gate)
         if found.outcome is Outcome.REFUTED and has_data(x):
-            return "the index holds a value of another node that no condition bounds"
+            return UNBOUNDED  # beyond the one element it counts as, whatever the values are
         if found.outcome is Outcome.REFUTED and not has_data(gate):
             running = all_of((gate, self.running))
             if self.decider.nonnegative(x, running).outcome is Outcome.REFUTED:

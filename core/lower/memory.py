@@ -12,8 +12,8 @@ from itertools import pairwise
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT32, INDEX, VOID, DType
 from core.errors import CompilerBug
-from core.index import TRUE, conjuncts, floordiv, less, mod, number, split
-from core.index.access import Access
+from core.index import FALSE, TRUE, all_of, conjuncts, floordiv, less, mod, number, split
+from core.index.access import NOWHERE, Access, simplified
 from core.index.bounds import is_multiple, residue
 from core.index.given import Given
 from core.index.linear import build, difference, shifted
@@ -49,7 +49,8 @@ class Memory:
         self.params = params_of(nest, device.alignment)
         self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
         self.loaded: dict[int, dict[Value, None]] = {}
-        self.digits: dict[tuple[tuple[Value, Value], ...], Substitution] = {}
+        self.placed: dict[tuple[Value, Value, tuple[Axis, ...]], list[Access]] = {}
+        self.decided: dict[tuple[Value | int, ...], Value] = {}
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -148,29 +149,50 @@ class Memory:
         axes = joined(self.expanded, [own, *(e for _, e in opaque), *([value] if value is not None else [])])
         if not axes and not opaque:
             return axes, [base]
-        rest, strides = _apart(base, own.axes)
-        accesses = []
-        placed: dict[tuple[Value, ...], Access] = {}
-        for digits in points(axes):
-            offset = sum(stride * digits[a] for a, stride in strides)
-            mapping: dict[Value, Value] = {
-                a.var: number(digits[a]) for a in own.axes if a.var in rest.index.free or a.var in rest.valid.free
-            }
-            for atom, elements in opaque:
-                mapping[atom] = index_of(elements.at(digits))
-            key = tuple(mapping.values())
-            here = placed.get(key)
-            if here is None:
-                here = placed[key] = rest.substituted(self._at(mapping)) if mapping else rest
-            accesses.append(Access(shifted(here.index, offset), here.valid) if not here.never else here)
+        key = None if opaque else (base.index, base.valid, axes)
+        if key is not None and key in self.placed:
+            return axes, self.placed[key]
+        accesses = self._placed(base, own.axes, axes, opaque)
+        if key is not None:
+            self.placed[key] = accesses
         return axes, accesses
 
-    def _at(self, mapping: dict[Value, Value]) -> Substitution:
-        """A substitution of digits: the same one for all leaves, so that what they share is rebuilt once."""
-        key = tuple(mapping.items())
-        found = self.digits.get(key)
+    def _placed(self, base: Access, own: tuple[Axis, ...], axes: tuple[Axis, ...], opaque: list[tuple[Value, Elements]]) -> list[Access]:
+        """An access at each combination of digits: an offset along axes of a constant stride, a substitution along the others.
+
+        Each comparison is decided once per digits of the axes it names, whichever leaves it stands in.
+        """
+        rest, strides = _apart(base, own)
+        moving = [a for a in own if a.var in rest.index.free or a.var in rest.valid.free]
+        conditions = [(c, [a for a in moving if a.var in c.free]) for c in conjuncts(rest.valid)]
+        in_index = [a for a in moving if a.var in rest.index.free]
+        accesses = []
+        for digits in points(axes):
+            values = {atom: index_of(elements.at(digits)) for atom, elements in opaque}
+            kept = []
+            for condition, named in conditions:
+                here = self._at(condition, named, digits, values)
+                if here is FALSE:
+                    accesses.append(NOWHERE)
+                    break
+                if here is not TRUE:
+                    kept.append(here)
+            else:
+                offset = sum(stride * digits[a] for a, stride in strides)
+                index = shifted(self._at(rest.index, in_index, digits, values), offset)
+                accesses.append(simplified(index, all_of(kept)) if kept else Access(index))
+        return accesses
+
+    def _at(self, x: Value, axes: list[Axis], digits: dict[Axis, int], values: dict[Value, Value]) -> Value:
+        """An index or condition with these digits of the axes it names, and these values of other nodes."""
+        if values and not x.free.isdisjoint(values):
+            return Substitution({**{a.var: number(digits[a]) for a in axes}, **values})(x)
+        if not axes:
+            return x
+        key = (x, *[digits[a] for a in axes])
+        found = self.decided.get(key)
         if found is None:
-            found = self.digits[key] = Substitution(mapping)
+            found = self.decided[key] = Substitution({a.var: number(digits[a]) for a in axes})(x)
         return found
 
     def _group(self, dtype: DType, axes: tuple[Axis, ...], accesses: list[Access], *, texel: bool = False) -> Group | None:

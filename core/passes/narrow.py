@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 
 from core.dtypes import BOOL, INDEX, INDEX32, INDEX64, INT32, INT64, DType
 from core.errors import CompilerBug, LimitExceeded
-from core.index import TRUE, conjuncts
+from core.index import TRUE, conjuncts, negate, split
 from core.index.given import Given
+from core.index.linear import build, shifted
 from core.ir.op import Op
 from core.ir.parts import access, coefficients, integer
 from core.ir.value import Value, constant, make
@@ -150,7 +151,20 @@ class _Narrowing:
                 return make(Op.LESS, BOOL, (self.as_machine(x, exact, _own),), limit, 1, (0, 1))
             if given.conditions and fits(x, bits, given.bounds):
                 return make(Op.LESS, BOOL, (_Gated(self, given.bounds).as_machine(x, wrapping),), limit, 1, (0, 1))
+        alone = _value_alone(c)
+        if alone is not None and self.index64 and self._fits(alone[2], 64):
+            return self._against(*alone)
         raise too_wide(x.lo or 0, x.hi or 0, 64 if self.index64 else 32, "a condition")
+
+    def _against(self, value: Value, negated: bool, bound: Value) -> Value:
+        """value < bound, or its negation, in the 64 bits of the value's own type: the sum of both might leave them."""
+        data = self._source(value.src[0])
+        machine = self.as_machine(bound, INDEX64, _own)
+        below = make(Op.CMPLT, BOOL, (data, make(Op.CAST, data.dtype, (machine,))))
+        if (bound.lo or 0) < int(data.dtype.least):  # an unsigned value is never below a negative bound
+            positive = make(Op.NOT, BOOL, (make(Op.LESS, BOOL, (machine,), 0, 1, (0, 1)),))
+            below = make(Op.AND, BOOL, (positive, below))
+        return make(Op.NOT, BOOL, (below,)) if negated else below
 
     # ---- machine values --------------------------------------------------------------------------------------------------
 
@@ -321,6 +335,19 @@ def _bare_value(c: Value) -> tuple[Value, bool] | None:
     if x.op is Op.SUM and x.arg == (0, (-1,)) and x.src[0].op is Op.INDEX_OF:
         return x.src[0], True
     return None
+
+
+def _value_alone(c: Value) -> tuple[Value, bool, Value] | None:
+    """(value, negated, bound) with the one 64-bit data value of a comparison on one side: value < bound, negated: not that."""
+    if c.op is not Op.LESS or c.src[0].op is not Op.SUM:
+        return None
+    part, factors, terms = split(c.src[0])
+    data = [(t, f) for t, f in zip(terms, factors, strict=True) if any(a.op is Op.INDEX_OF for a in t.free)]
+    if len(data) != 1 or data[0][0].op is not Op.INDEX_OF or abs(data[0][1]) != 1 or data[0][0].src[0].dtype.bits != 64:
+        return None
+    value, factor = data[0]
+    rest = build(part - integer(c), {t: f for t, f in zip(terms, factors, strict=True) if t is not value})  # value·factor + rest < 0
+    return (value, False, negate(rest)) if factor == 1 else (value, True, shifted(rest, 1))
 
 
 def too_wide(low: int, high: int, bits: int, what: str = "an index") -> LimitExceeded:

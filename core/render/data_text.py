@@ -107,7 +107,8 @@ def _unsigned(page: Page, value: Value, x: Text, y: Text, between: str, rank: in
             return t.unsigned[0] if t.unsigned[1] >= at else f"({t.unsigned[0]})"
         return f"({unsigned_word(page, value.dtype)}){t.at(UNARY)}" if cast else t.at(max(at, TIMES))
 
-    y_is_unsigned = y.unsigned is not None and op is not Op.SHL
+    is_flat = y.unsigned is not None and between == " + " and y.unsigned[1] < TIMES  # x is then added to the first of its terms
+    y_is_unsigned = y.unsigned is not None and op is not Op.SHL and not is_flat
     left = shown(x, _left(op, rank), not y_is_unsigned)
     right = y.at(UNARY) if op is Op.SHL else shown(y, PLUS if between == " + " else _right(op, rank), False)
     return f"{left}{between}{right}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from core.device import DeviceOptions
 from core.errors import LimitExceeded, OptionRefused
+from core.kernel.leaves import most
 from core.kernel.node import Elementwise, Load, Reduce, Store
 from core.limits import Limits
 from core.schedule.apply import TEXEL, mandatory
@@ -307,7 +308,7 @@ def register_tiles(state: _State) -> None:
         nest = state.nest
         outputs = 1
         for axis in nest.axes[: nest.first_reduce]:
-            outputs *= _extent(axis) or (axis.extent.hi or 1)  # type: ignore[union-attr]  # symbolic: by its maximum
+            outputs *= most(axis.extent)
         if outputs < TILED_FROM:
             return
         best: tuple[int, int, int, int] | None = None

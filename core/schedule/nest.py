@@ -6,7 +6,7 @@ gives a new nest that shares the rest with the old one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.index import TRUE, add, all_of, less, number, scale
@@ -110,7 +110,7 @@ class Nest:
         substitution = Substitution(mapping)
         return replace(
             self,
-            accesses=tuple(a.substituted(substitution) for a in self.accesses),
+            accesses=each_once(self.accesses, lambda access: access.substituted(substitution)),
             inside=tuple(substitution(c) if c is not TRUE else c for c in self.inside),
         )
 
@@ -127,6 +127,16 @@ class Nest:
     def after(self, option: ScheduleOption) -> Nest:
         """With one more option in the list of those applied."""
         return replace(self, applied=(*self.applied, option))
+
+
+def each_once(accesses: tuple[Access, ...], moved: Callable[[Access], Access]) -> tuple[Access, ...]:
+    """Every access moved; equal ones, of which some kernels have hundreds, once."""
+    done: dict[tuple[Value, Value], Access] = {}
+    for access in accesses:
+        key = (access.index, access.valid)
+        if key not in done:
+            done[key] = moved(access)
+    return tuple([done[a.index, a.valid] for a in accesses])
 
 
 def size_text(extent: Extent) -> str:

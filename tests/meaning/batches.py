@@ -30,6 +30,7 @@ from tests.meaning.harness import PROCESSES, CRunner, runner_of
 Json = dict[str, Any]
 SECONDS = 300.0
 SENTINEL = 0xA5
+OF_C: dict[str, tuple[str, ...]] = {"c": (), "ubsan": ("-fsanitize=undefined", "-fno-sanitize-recover=undefined")}
 BUDGET = 1 << 22  # points of nodes: what the reference takes a tenth of a second for
 
 
@@ -62,7 +63,9 @@ class Outcome:
 
 
 def try_all(target: str, attempts: Sequence[Attempt]) -> Outcome:
-    """What came of a batch. target: `c`, `opencl`, or `emulated`, which takes the listings of OpenCL programs."""
+    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `opencl`, or `emulated`, which
+    takes the listings of OpenCL programs.
+    """
     found = _in_process(target, attempts)
     if isinstance(found, Outcome):
         return found
@@ -115,8 +118,8 @@ def _tried(target: str, attempts: list[Attempt]) -> Outcome:
 
 def _built(target: str, attempts: list[Attempt]) -> list[list[Any]]:
     """Something to run per program; a text instead where its compiler rejects it."""
-    if target == "c":
-        return together(attempts)
+    if target in OF_C:
+        return together(attempts, OF_C[target])
     built: list[list[Any]] = []
     for attempt in attempts:
         row: list[Any] = []
@@ -227,7 +230,7 @@ _caller = CRunner()
 
 
 def _run(target: str, program: Json, made: Any, buffers: dict[int, Array], variables: Mapping[str, int]) -> Ran:
-    if target == "c":
+    if target in OF_C:
         return _caller.run(program, made, buffers, variables)
     if target == "emulated":
         return _emulated(program, made, buffers, variables)

@@ -1,6 +1,6 @@
 """Random kernels under random legal schedules, compared with what they mean, for as long as one likes.
 
-    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; `opencl` and `emulated` likewise
+    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `emulated`
     python -m tests.meaning.fuzz --replay FILE --target c                 one request again
 
 Each kernel is drawn from its seed and number alone, so a line of the report is enough to have it again. A failing case is made smaller
@@ -24,7 +24,7 @@ from core.errors import KernelError, LimitExceeded
 from core.linear.listing import Listing
 from core.program import Program
 from core.request import Request
-from tests.meaning.batches import Attempt, try_all
+from tests.meaning.batches import OF_C, Attempt, try_all
 from tests.meaning.choices import Choices, smaller
 from tests.meaning.harness import PROCESSES
 from tests.meaning.random_kernels import random_kernel
@@ -90,7 +90,7 @@ class CompilerFails(Exception):
 def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | str:
     """A case, or the category of the refusal of its kernel. Raises CompilerFails."""
     ast = random_kernel(choices)
-    device: Json = {"target": "c"} if target == "c" else {"target": "opencl", **choices.one_of(OPENCL)}
+    device: Json = {"target": "c"} if target in OF_C else {"target": "opencl", **choices.one_of(OPENCL)}
     seeds = choices.one_of(SEEDS[: 3 if target != "emulated" else 2])
     bodies: list[Json] = []
     programs: list[Json] = []
@@ -103,8 +103,9 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
         return error.category
     except Exception as error:
         raise CompilerFails(body, error) from error
-    for _ in range(schedules):
-        body = {"ast": ast, "device": device, "optimize": random_schedule(choices, nest, request)}
+    for number in range(schedules):
+        own = number == 0 and choices.once_in(2)  # the compiler's choice
+        body = {"ast": ast, "device": device, "optimize": "heuristic" if own else random_schedule(choices, nest, request)}
         if body in bodies:
             continue
         try:
@@ -147,7 +148,7 @@ def fuzz_batch(target: str, draws: Sequence[Choices], tally: Tally, *, tries: in
             tally.refused[case] += 1
             continue
         cases.append(case)
-        tally.options.update(option["op"] for body in case.attempt.bodies for option in body["optimize"])
+        tally.options.update(option["op"] for program in case.attempt.programs for option in program["applied"])
     outcome = try_all(target, [case.attempt for case in cases])
     tally.kernels += len(cases)
     tally.schedules += outcome.right + len(outcome.differences)
@@ -211,7 +212,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="schedules to try")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--start", type=int, default=0, help="number of the first kernel")
-    parser.add_argument("--target", default="c", choices=("c", "opencl", "emulated"))
+    parser.add_argument("--target", default="c", choices=("c", "ubsan", "opencl", "emulated"))
     parser.add_argument("--failures", type=int, default=10, help="stop after so many")
     parser.add_argument("--tries", type=int, default=300, help="smaller cases tried of each failure")
     parser.add_argument("--replay", type=Path, metavar="FILE")

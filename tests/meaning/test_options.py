@@ -163,6 +163,13 @@ def nothing_of_an_empty_window() -> Json:
     return k.store(x + k.load("int16", [12, 1], [1, 0], offset=1)).ast()
 
 
+def looked_up_at_padded_points() -> Json:
+    """N 270: what an index is looked up by has its own gate, whatever the gate of the look-up says."""
+    k = Build()
+    ids = k.load("bool", [2, 10], [10, 1])
+    return k.store(k.index("int32", [2, 10], "src0*2 + axis1", values=[ids])).ast()
+
+
 def part_of_a_loop_needs_more() -> Json:
     """Of two sums in one loop, made by unrolling what is around them, only one depends on the loop around it."""
     k = Build(n=(-2, 9))
@@ -289,6 +296,7 @@ CLASSES: dict[str, tuple[Json, str]] = {
     "270-argmax-then-lookup": (argmax_then_lookup().ast(), "UNROLL 0 3, UPCAST 0 2"),
     "270-gather-of-a-gather": (gather_of_a_gather().ast(), "UPCAST 0 2, LOCAL 0 3"),
     "270-gather-under-a-reduce": (under_a_reduce("float32").ast(), "PADTO 1 8, GROUP 0 4, UNROLL 1 2, LOCAL 0 5"),
+    "270-looked-up-at-padded-points": (looked_up_at_padded_points(), "PADTO 1 8, PADTO 0 3"),
     "270-pooled-embedding": (pooled_embedding().ast(), "UPCAST 1 4, GROUP 0 3"),
     "272-switched": (switched([4, 8], "src1 < 3").ast(), "UPCAST 1 4, LOCAL 0 2"),
     "273-ramp": (ramp("uint8").ast(), "PADTO 0 5, UPCAST 0 5"),

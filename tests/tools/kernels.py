@@ -81,6 +81,12 @@ def bools() -> Build:
     return k.store((x + y).prod(1)).store(x.op("XOR", y).sum(1))
 
 
+def overflowing(dtype: str) -> Build:
+    k = Build()
+    x, y = k.load(dtype, [4, 12]), k.load(dtype, [4, 12])
+    return k.store((x * y + x.op("MAX", y) - x).sum(1)).store((x + y * y).prod(1))
+
+
 def prime() -> Build:
     k = Build()
     return k.store(k.load("float32", [37, 3], [3, 1]).max(1))
@@ -134,6 +140,9 @@ KERNELS: dict[str, tuple[Build, str, str, Json]] = {
     "rows-backwards": (stored([4, 8], strides=[-8, 1], offset=24), "UPCAST 1 4, LOCAL 0 4", "UPCAST 1 4", NONE),
     "narrow-shifts": (shifted("int8"), "LOCAL 0 4", "UPCAST 0 4", NONE),
     "wide-shifts": (shifted("int64"), "UPCAST 0 4", "UPCAST 0 4", NONE),
+    "overflowing": (overflowing("int32"), "UNROLL 0 6, UPCAST 0 2", "UNROLL 0 4, UPCAST 0 2", NONE),
+    "overflowing-64": (overflowing("int64"), "UNROLL 0 4, GROUP 0 3", "UNROLL 0 0", NONE),
+    "overflowing-16": (overflowing("int16"), "UNROLL 0 4, GROUP 0 3", "UNROLL 0 0", NONE),
     "divided": (divided(), "UPCAST 0 4, LOCAL 0 4", "UPCAST 0 4", NONE),
     "bools": (bools(), "GROUP 0 3, UPCAST 0 2", "UNROLL 0 3", NONE),
     "a-prime-of-groups": (prime(), "UNROLL 0 0", "UNROLL 0 0", SMALL_LAUNCH),

@@ -27,7 +27,7 @@ def test_the_sanitizers_find_nothing_in_c(part: int, tmp_path: Path) -> None:
     for name in list(KERNELS)[part::4]:
         _, _, options, _ = KERNELS[name]
         items.append(program(name, ast_of(name), "c", "", {}, special=True))
-        items += [program(name, ast_of(name), "c", options, {})] if options else []
+        items += [program(name, ast_of(name), "c", options, {}, special=True)] if options else []
 
     assert {} == sanitized(items, tmp_path)
 
