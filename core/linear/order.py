@@ -216,10 +216,23 @@ class _Ordering:
                     edges.add((id(a), id(b)))
                     users.setdefault(id(a), []).append(b)
                     waiting[id(b)] = waiting.get(id(b), 0) + 1
+        for reader, update in self._readers():  # what looks at a register does so before this turn's update
+            common = _common(homes[reader], homes[update])
+            a, b = lifted(reader, common), lifted(update, common)
+            if a is not b and (id(a), id(b)) not in edges:
+                edges.add((id(a), id(b)))
+                users.setdefault(id(a), []).append(b)
+                waiting[id(b)] = waiting.get(id(b), 0) + 1
         if self.guard is not None and self.guard in homes:
             users.setdefault(id(self.guard), []).append(self.base)
             waiting[id(self.base)] = waiting.get(id(self.base), 0) + 1
         return tuple(_write(self.top, contents, users, waiting, order))
+
+
+    def _readers(self) -> list[tuple[Value, Value]]:
+        """Pairs of a value that reads a register and the register's update."""
+        updates = {v.src[0]: v for v in self.values if v.op is Op.UPDATE}
+        return [(v, updates[s]) for v in self.values if v.op is not Op.UPDATE for s in v.src if s in updates]
 
 
 def _inside(region: _Region | None, of: _Region) -> bool:

@@ -50,7 +50,7 @@ class Memory:
         self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
         self.loaded: dict[int, dict[Value, None]] = {}
         self.placed: dict[tuple[Value, Value, tuple[Axis, ...]], list[Access]] = {}
-        self.decided: dict[tuple[Value | int, ...], Value] = {}
+        self.decided: dict[tuple[object, ...], Value] = {}
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
