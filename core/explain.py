@@ -66,7 +66,7 @@ def nodes_of(listing: Listing) -> dict[Value, set[int]]:
             continue
         if value.op is Op.RANGE or value.op is Op.IF:
             scopes.pop()
-        own = nodes[value] = set(listing.provenance.get(value) or nodes.get(value, ()))
+        own = nodes[value] = set(listing.provenance.get(value, ()) or nodes.get(value, ()))
         for into in scopes:
             into |= own
         for source in value.src:
@@ -86,12 +86,11 @@ def axis_json(axis: Axis) -> dict[str, object]:
 
 def _as_asked(request: Request, final: Nest) -> Iterator[Decision]:
     """The decisions behind a list that the request has: the list, and before it what an image makes mandatory."""
-    asked = request.schedule
-    forced = final.applied[: len(final.applied) - len(asked)]
+    forced = len(final.applied) - len(request.schedule)
     if forced:
-        yield Decision("texels", forced, "an image is written by whole texels")
-    if asked:
-        yield Decision("asked", tuple(final.applied[len(forced) :]), "the request has this list")
+        yield Decision("texels", final.applied[:forced], "an image is written by whole texels")
+    if request.schedule:
+        yield Decision("asked", final.applied[forced:], "the request has this list")
 
 
 def _decision_json(decision: Decision) -> dict[str, object]:
@@ -99,5 +98,5 @@ def _decision_json(decision: Decision) -> dict[str, object]:
         "step": decision.step,
         "options": [o.to_json() for o in decision.options],
         "reason": decision.reason,
-        "refused": list(decision.refused),
+        "refused": [{"option": option.to_json(), "reason": why} for option, why in decision.refused],
     }

@@ -109,16 +109,26 @@ def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
     return [(number(0), extra), *live] if extra else live
 
 
+def weighted(constant_part: int, values: Iterable[Value], factors: Iterable[int]) -> Value:
+    """constant_part + Σ factor·value, built at once: no intermediate sum is ever made."""
+    pairs: dict[Value, int] = {}
+    for x, factor in zip(values, factors, strict=True):
+        if x.op is Op.SUM:
+            part, inner = coefficients(x)
+            constant_part += factor * part
+            for t, c in zip(x.src, inner, strict=True):
+                pairs[t] = pairs.get(t, 0) + factor * c
+        elif x.op is Op.CONST:
+            constant_part += factor * integer(x)
+        else:
+            pairs[x] = pairs.get(x, 0) + factor
+    return build(constant_part, pairs)
+
+
 def total(values: Iterable[Value]) -> Value:
     """The sum of all values."""
-    constant_part = 0
-    pairs: dict[Value, int] = {}
-    for x in values:
-        part, coefficients, terms = split(x)
-        constant_part += part
-        for t, c in zip(terms, coefficients, strict=True):
-            pairs[t] = pairs.get(t, 0) + c
-    return build(constant_part, pairs)
+    every = tuple(values)
+    return weighted(0, every, (1,) * len(every))
 
 
 def add(x: Value, y: Value) -> Value:
@@ -151,6 +161,8 @@ def scale(x: Value, c: int) -> Value:
     """x · c."""
     if c == 1:
         return x
+    if x.op is Op.CONST:
+        return number(c * integer(x))
     part, coefficients, terms = split(x)
     return build(part * c, {t: a * c for t, a in zip(terms, coefficients, strict=True)}) if c else number(0)
 
@@ -162,7 +174,7 @@ def negate(x: Value) -> Value:
 
 def subtract(x: Value, y: Value) -> Value:
     """x - y."""
-    return total((x, scale(y, -1)))
+    return weighted(0, (x, y), (1, -1))
 
 
 def multiply(x: Value, y: Value) -> Value:

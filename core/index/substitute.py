@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from core.index.linear import multiply, number, scale, split, total
+from core.index.linear import multiply, number, split, weighted
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, make
@@ -49,8 +49,8 @@ def rebuilt(x: Value, src: tuple[Value, ...]) -> Value:
         return x
     match x.op:
         case Op.SUM:
-            part, coefficients, _ = split(x)
-            return total((number(part), *(scale(s, c) for s, c in zip(src, coefficients, strict=True))))
+            part, factors, _ = split(x)
+            return weighted(part, src, factors)
         case Op.PRODUCT:
             result = src[0]
             for s in src[1:]:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from functools import reduce as fold
 
 from core.dtypes import INDEX
-from core.index import TRUE, add, all_of, at_least, conjuncts, floordiv, less, mod, multiply, number
+from core.index import TRUE, all_of, at_least, conjuncts, floordiv, less, mod, multiply, number
 from core.index.access import NOWHERE, Access, simplified
 from core.index.given import Given
+from core.index.linear import weighted
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, make
 from core.kernel.node import Const, Formula, Kernel, Leaf, Load, Store, View, Views, value_dtype
 from core.kernel.symbolic import Names, condition_of, size_value, value_of, variable_values
@@ -137,19 +139,25 @@ def stack_access(
 
 def _view(view: View, position: tuple[Value, ...], names: Names) -> tuple[Value, Value]:
     """A view's index and mask at a position of its own index space."""
-    index = value_of(view.offset, names)
+    parts, factors = [value_of(view.offset, names)], [1]
     conditions = []
     for k, (i, stride, extent) in enumerate(zip(position, view.strides, view.shape, strict=True)):
         if extent == 1:
             i = number(0)
-        index = add(index, multiply(i, value_of(stride, names)))
+        by = value_of(stride, names)
+        if by.op is Op.CONST:
+            parts.append(i)
+            factors.append(integer(by))
+        else:
+            parts.append(multiply(i, by))
+            factors.append(1)
         if view.mask is not None:
             begin, end = view.mask[k]
             if begin != 0:
                 conditions.append(at_least(i, value_of(begin, names)))
             if end != extent:
                 conditions.append(less(i, value_of(end, names)))
-    return index, all_of(conditions)
+    return weighted(0, parts, factors), all_of(conditions)
 
 
 def _unflatten(flat: Value, shape: list[Value]) -> tuple[Value, ...]:

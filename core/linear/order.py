@@ -228,7 +228,6 @@ class _Ordering:
             waiting[id(self.base)] = waiting.get(id(self.base), 0) + 1
         return tuple(_write(self.top, contents, users, waiting, order))
 
-
     def _readers(self) -> list[tuple[Value, Value]]:
         """Pairs of a value that reads a register and the register's update."""
         updates = {v.src[0]: v for v in self.values if v.op is Op.UPDATE}

@@ -1,4 +1,4 @@
-"""A compiler for tests of the service: requests say what is to happen to them. `{"kernel": 7}` is simply compiled.
+"""Compilers for tests of the service. Of the fake one, requests say what is to happen to them: `{"kernel": 7}` is simply compiled.
 
 `do` names something else: see `run` in `fake_task`. What the service does with outcomes is real; only the compiling is not.
 """
@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx
 
+import service.asking
+import service.workers.task
 from core import Limits, WireError, read_json
 from service.app import build_app
 from service.asking import Asked
@@ -48,8 +50,11 @@ def asked_in(body: bytes) -> Asked:
 class FakeCompiler:
     """Compiles in this process, at once or when `gate` is set; counts what it does."""
 
+    run = staticmethod(run)
+
     def __init__(self) -> None:
         self.compiled: list[Key] = []
+        self.explained: list[Key] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.answering = True
@@ -61,10 +66,17 @@ class FakeCompiler:
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
         self.compiled.append(asked.key)
+        return await self._worked(Job(asked.job, Limits(), asked.key))
+
+    async def explain(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        self.explained.append(asked.key)
+        return await self._worked(Job(asked.job, Limits(), asked.key, explained=True))
+
+    async def _worked(self, job: Job) -> tuple[Outcome, float]:
         await self.gate.wait()
         if self.raises is not None:
             raise self.raises
-        return run(Job(asked.job, Limits(), asked.key)), 0.001
+        return self.run(job), 0.001
 
     async def start(self) -> None:
         return None
@@ -83,6 +95,15 @@ class FakeCompiler:
         return None
 
 
+class RealCompiler(FakeCompiler):
+    """Compiles for real, in this process."""
+
+    run = staticmethod(service.workers.task.run)
+
+    async def read(self, body: bytes) -> Asked:
+        return service.asking.asked_in(body, Limits())
+
+
 class FakePool:
     """The same compiler in the processes of a real pool."""
 
@@ -94,6 +115,9 @@ class FakePool:
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
         return await self._pool.job(Job(asked.job, Limits(), asked.key), wanted)
+
+    async def explain(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        return await self._pool.job(Job(asked.job, Limits(), asked.key, explained=True), wanted)
 
     async def start(self) -> None:
         await self._pool.start()
@@ -134,9 +158,9 @@ class Running:
 
 
 @asynccontextmanager
-async def running(store: Store | None = None, **values: Any) -> AsyncIterator[Running]:
-    """A service with the fake compiler in this process, started and in the end drained."""
-    compiler = FakeCompiler()
+async def running(store: Store | None = None, compiler: FakeCompiler | None = None, **values: Any) -> AsyncIterator[Running]:
+    """A service with the fake compiler (or another) in this process, started and in the end drained."""
+    compiler = compiler or FakeCompiler()
     front, services = build_app(settings(**values), store or MemoryStore(1 << 24), compiler, Metrics())
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with front.life(), httpx.AsyncClient(transport=transport, base_url="http://lathe") as client:

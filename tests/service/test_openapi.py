@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from service.api.examples import COMPILES
 from service.app import build_app
 from service.store.memory import MemoryStore
 from tests.service.fake import FakeCompiler, settings
@@ -31,6 +32,13 @@ EXAMPLES = [
     for media in operation.get("requestBody", {}).get("content", {}).values()
     for name, example in media.get("examples", {}).items()
 ]
+EXAMPLE_KEYS = [
+    (path, example, operation)
+    for path, method, operation in OPERATIONS
+    for parameter in operation.get("parameters", ())
+    for example in parameter["schema"].get("examples", ())
+    if method == "get"
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +49,9 @@ def service() -> Iterator[Service]:
 
 def test_it_is_openapi_3_1_and_has_the_calls_there_are() -> None:
     assert DESCRIPTION["openapi"].startswith("3.1")
-    assert {"/compile", "/program/{key}", "/program/{key}/source", "/programs/lookup"} <= set(DESCRIPTION["paths"])
+    assert {"/compile", "/program/{key}", "/program/{key}/source", "/program/{key}/explain", "/programs/lookup"} <= set(
+        DESCRIPTION["paths"]
+    )
     assert {"/targets", "/limits", "/healthz", "/readyz", "/metrics"} <= set(DESCRIPTION["paths"])
     assert {"get", "head"} <= set(DESCRIPTION["paths"]["/program/{key}"])
 
@@ -92,6 +102,20 @@ def test_every_example_can_be_sent_as_it_stands(
     assert 200 == response.status_code, response.text
     assert set(answered["required"]) <= set(response.json())
     assert set(response.json()) <= set(answered["properties"])
+
+
+@pytest.mark.parametrize(("path", "key", "operation"), EXAMPLE_KEYS, ids=[path for path, _, _ in EXAMPLE_KEYS])
+def test_every_example_of_a_key_leads_somewhere_once_the_kernels_were_sent(
+    service: Service, path: str, key: str, operation: dict[str, Any]
+) -> None:
+    for body in COMPILES.values():
+        service.compile(**body)
+    response = service.client.get(path.format(key=key))
+    (kind, media), *_ = operation["responses"]["200"]["content"].items()
+
+    assert (200, kind) == (response.status_code, response.headers["content-type"].partition(";")[0]), response.text
+    if kind == "application/json":
+        assert set(media["schema"]["required"]) <= set(response.json()) <= set(media["schema"]["properties"])
 
 
 @pytest.mark.parametrize("path", ["/targets", "/limits", "/healthz", "/readyz", "/metrics"])

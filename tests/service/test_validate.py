@@ -9,19 +9,17 @@ from typing import Any
 import httpx
 import pytest
 
-from core import LimitExceeded, Limits
+from core import LimitExceeded
 from service.api.examples import SUM
 from service.api.validate import VALIDATES
 from service.app import build_app
-from service.asking import Asked, asked_in
 from service.device import attached
 from service.device.device import Device, Facts, RunTimedOut, Trial, Verdict
 from service.device.opencl import Conditions
 from service.metrics import Metrics
 from service.services import Services
 from service.store.memory import MemoryStore
-from service.workers.task import Job, Outcome, run
-from tests.service.fake import FakeCompiler, settings
+from tests.service.fake import RealCompiler, settings
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -49,16 +47,6 @@ class Told:
 
     async def close(self) -> None:
         return None
-
-
-class RealCompiler(FakeCompiler):
-    """Compiles for real, in this process."""
-
-    async def read(self, body: bytes) -> Asked:
-        return asked_in(body, Limits())
-
-    async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
-        return run(Job(asked.job, Limits(), asked.key)), 0.0
 
 
 @asynccontextmanager

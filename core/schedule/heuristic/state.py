@@ -17,12 +17,12 @@ from core.schedule.options.base import Context
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen at one step, and why; options empty where it chose nothing. refused: what was tried and could not be applied."""
+    """What was chosen at one step, and why; options empty where it chose nothing. refused: what could not be applied there, and why."""
 
     step: str
     options: tuple[ScheduleOption, ...]
     reason: str
-    refused: tuple[str, ...] = ()
+    refused: tuple[tuple[ScheduleOption, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -39,12 +39,12 @@ class State:
     def attempt(self, step: str, reason: str, *options: ScheduleOption) -> bool:
         """Applies all of the options or none; True when they were legal."""
         nest = self.nest
-        try:
-            for option in options:
+        for option in options:
+            try:
                 nest = OPTIONS[option.op](nest, option, Context(self.device, self.limits, "/optimize"))
-        except (OptionRefused, LimitExceeded) as error:
-            self.decisions.append(Decision(step, (), f"not: {reason}", (str(error),)))
-            return False
+            except (OptionRefused, LimitExceeded) as error:
+                self.decisions.append(Decision(step, (), f"not: {reason}", ((option, error.detail.removeprefix("/optimize: ")),)))
+                return False
         self.nest = nest
         self.decisions.append(Decision(step, options, reason))
         return True
