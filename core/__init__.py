@@ -15,7 +15,7 @@ from core.errors import (
     TextRejected,
     WireError,
 )
-from core.explain import explain
+from core.explanation import explain
 from core.json_text import read_json
 from core.limits import Limits
 from core.program import Argument, Program

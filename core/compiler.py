@@ -18,7 +18,7 @@ from core.ir.parts import integer
 from core.ir.size_text import expression_text
 from core.ir.value import Value
 from core.kernel.leaves import Leaves
-from core.kernel.places import check_places, touched_sizes
+from core.kernel.places import check_places, touched_sizes, unbounded_buffers
 from core.limits import Limits
 from core.linear.listing import Listing
 from core.linear.order import linearize
@@ -66,7 +66,7 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     watch("schedule", nest)
     lowered = lower(nest, device, called=target.called, micro_op_limit=limits.micro_ops)
     watch("lower", lowered)
-    proofs = prove(lowered.root, sizes, lowered.guard, lowered.provenance, places.open)
+    proofs = prove(lowered.root, sizes, lowered.guard, lowered.provenance, places.open, unbounded_buffers(kernel, leaves))
     watch("prove", proofs)
     listing = _machine(request, nest, lowered, limits, watch)
     source = target.render(listing, device)

@@ -1,4 +1,4 @@
-"""A compile request's journey: its key; stored? same work running? compile; store.
+"""A compile request's journey: its key; stored? same work running? compile; store. And the shorter one of a question how.
 
 Everything around this page (HTTP, processes, Redis) is behind the protocols it names.
 """
@@ -6,7 +6,7 @@ Everything around this page (HTTP, processes, Redis) is behind the protocols it 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -14,27 +14,31 @@ from core import LatheError, OptionRefused, RequestError
 from service.answer import Answer
 from service.asking import Asked
 from service.errors import NotReady
-from service.flight.local import Flights
+from service.flight.local import Flights, Wanted
 from service.library import Library
 from service.logs import logger
 from service.metrics import Metrics
 from service.shun import Shun
-from service.workers.task import Failed, Made, Outcome
+from service.workers.task import Failed, Made, Outcome, Told
 
 log = logger("flow")
 
 Result = Literal["hit", "coalesced", "compiled"]
 AVOIDED: frozenset[Result] = frozenset(("hit", "coalesced"))
+Work = Callable[[Asked, Wanted], Awaitable[tuple[Outcome, float]]]
 
 
 class Compiler(Protocol):
-    """Reads requests, and compiles them elsewhere."""
+    """Reads requests, and compiles or explains them elsewhere."""
 
     async def read(self, body: bytes) -> Asked:
         """The request in a body. Raises a RequestError where it is none, or asks for what this service does not offer."""
 
-    async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+    async def compile(self, asked: Asked, wanted: Wanted) -> tuple[Outcome, float]:
         """What became of it, and the seconds it waited. Raises service errors; gives up what nobody wants before it begins."""
+
+    async def explain(self, asked: Asked, wanted: Wanted) -> tuple[Outcome, float]:
+        """As `compile`, of how the program comes about."""
 
 
 class Validator(Protocol):
@@ -70,6 +74,7 @@ class Flow:
         self.flights = flights
         self.validator: Validator | None = None
         self._compiler = compiler
+        self._explanations: Flights[bytes] = Flights()
         self._shun = shun
         self._metrics = metrics
 
@@ -91,6 +96,16 @@ class Flow:
         self.count(answer, result)
         return Done(answer, asked, result, {"read": read_s, **stages}, device)
 
+    async def explain(self, asked: Asked) -> bytes:
+        """How the program of a request comes about, as JSON. Raises what a compile of it would."""
+        explanation, _ = await self._explanations.run(asked.key, lambda wanted: self._explain(asked, wanted))
+        return explanation
+
+    async def _explain(self, asked: Asked, wanted: Wanted) -> bytes:
+        told, _ = await self._worked(self._compiler.explain, asked, wanted)
+        assert isinstance(told, Told)
+        return told.explanation
+
     def count(self, answer: Answer, result: Result) -> None:
         """Counts one answered request."""
         self._metrics.compile_requests.labels(answer.target, result).inc()
@@ -105,27 +120,33 @@ class Flow:
         (answer, stages, made), led = await self.flights.run(asked.key, lambda wanted: self._make(asked, wanted))
         return answer, stages if led else {}, "coalesced" if not led else "compiled" if made else "hit"
 
-    async def _make(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Answer, dict[str, float], bool]:
+    async def _make(self, asked: Asked, wanted: Wanted) -> tuple[Answer, dict[str, float], bool]:
         found = self.library.ready(asked.key)  # the flight before this one may have landed since we looked
         if found is not None:
             return found, {}, False
-        self._shun.refuse(asked.key)
-        with self._shun.watching(asked.key):
-            outcome, waited_s = await self._compiler.compile(asked, wanted)
-        self._observe(outcome, waited_s)
-        if isinstance(outcome, Failed):
-            await self._refused(asked, outcome)
-            raise outcome.error
+        made, waited_s = await self._worked(self._compiler.compile, asked, wanted)
+        assert isinstance(made, Made)
         started = time.perf_counter()
-        seconds = sum(outcome.stages.values())
-        answer = await self.library.keep(asked.key, outcome.program, outcome.packed, outcome.request, seconds)
+        seconds = sum(made.stages.values())
+        answer = await self.library.keep(asked.key, made.program, made.packed, made.request, seconds)
         store_s = time.perf_counter() - started
         self._metrics.compile_stage_seconds.labels("store").observe(store_s)
         return (
             answer,
-            {"queue": waited_s, **{f"compile-{name}": s for name, s in outcome.stages.items()}, "store": store_s},
+            {"queue": waited_s, **{f"compile-{name}": s for name, s in made.stages.items()}, "store": store_s},
             True,
         )
+
+    async def _worked(self, work: Work, asked: Asked, wanted: Wanted) -> tuple[Made | Told, float]:
+        """What a worker process has made, and the seconds it was waited for. Raises why there is nothing."""
+        self._shun.refuse(asked.key)
+        with self._shun.watching(asked.key):
+            outcome, waited_s = await work(asked, wanted)
+        self._observe(outcome, waited_s)
+        if isinstance(outcome, Failed):
+            await self._refused(asked, outcome)
+            raise outcome.error
+        return outcome, waited_s
 
     async def _refused(self, asked: Asked, failed: Failed) -> None:
         if isinstance(failed.error, RequestError):
@@ -149,7 +170,7 @@ class Flow:
     def _observe(self, outcome: Outcome, waited_s: float) -> None:
         seconds = self._metrics.compile_stage_seconds
         seconds.labels("queue").observe(waited_s)
-        if isinstance(outcome, Made):
+        if not isinstance(outcome, Failed):
             for name, stage_s in outcome.stages.items():
                 seconds.labels(name).observe(stage_s)
 

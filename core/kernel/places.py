@@ -57,6 +57,13 @@ def touched_sizes(kernel: Kernel, leaves: Leaves, decider: Decider | None = None
     return sizes
 
 
+def unbounded_buffers(kernel: Kernel, leaves: Leaves, decider: Decider | None = None) -> frozenset[int]:
+    """The buffers some index of which holds a value that nothing bounds: what is said of their size is no bound."""
+    decider = decider or Decider()
+    loads = ((row, node) for row, node in enumerate(kernel.nodes) if isinstance(node, Load) and node.src)
+    return frozenset(node.buffer for row, node in loads if not leaves.access(row).never and not bounded(leaves.access(row), decider))
+
+
 def _size(access: Access, image: ImageShape | None, empty: bool, decider: Decider) -> Value:
     if access.never or empty or decider.given(access.valid).impossible:
         return number(0)
@@ -74,7 +81,7 @@ def bounded(access: Access, decider: Decider) -> bool:
     for atom in access.index.free:
         if atom.op is Op.OPAQUE:
             low, high = decider.given(access.valid).bounds(atom)
-            if high == atom.hi or (low == atom.lo and low < 0):
+            if atom.hi != 1 and (high == atom.hi or (low == atom.lo and low < 0)):  # a bool is 0 or 1 whatever `valid` says
                 loose.add(atom)
     stack = [access.index] if loose else []
     while stack:

@@ -14,6 +14,7 @@ from core.errors import CompilerBug
 from core.ir.op import Op
 from core.ir.value import Value, make
 from core.ir.walk import ordered
+from core.linear.part import Place, parted
 
 _OPENERS = (Op.RANGE, Op.IF)
 _EVERYWHERE = frozenset((Op.CONST, Op.PARAM, Op.VARIABLE, Op.SHARED))
@@ -24,7 +25,10 @@ def linearize(root: Value, guard: Value | None = None) -> tuple[Value, ...]:
 
     root: the SINK. guard: a machine condition under which alone anything is done. Raises CompilerBug for a graph without such an order.
     """
-    return _Ordering(root, guard).run()
+    ordering = _Ordering(root, guard)
+    if not ordering.is_parted:
+        ordering = _Ordering(parted(root), guard)
+    return ordering.run()
 
 
 class _Region:
@@ -49,9 +53,11 @@ class _Ordering:
         self.regions: dict[Value, _Region] = {}
         self.top = _Region(None, None)
         self.home_of_mask: dict[int, _Region] = {}
+        self.place_of: dict[Value, Place] = {}
+        self.is_parted = True  # each loop has one place
+        self._dependencies()
 
     def run(self) -> tuple[Value, ...]:
-        self._dependencies()
         base = self.top
         if self.guard is not None:
             base = _Region(make(Op.IF, VOID, (self.guard,)), self.top)
@@ -80,22 +86,15 @@ class _Ordering:
         return set(ordered(self.guard))
 
     def _dependencies(self) -> None:
-        """What each value depends on. An update, once its loops are done, is where they are: around what any update in them needs."""
-        self._pass_dependencies()
-        while any(self.mask[v] != self.outside[v.src[0].src[1]] for v in self.values if v.op is Op.UPDATE):
-            self._pass_dependencies()
-
-    def _pass_dependencies(self) -> None:
         mask = self.mask
         for v in self.values:
             m = 0
             for s in v.src:
                 m |= mask.get(s, 0)
             if v.op in _OPENERS:
-                if v not in self.bit:
-                    self.bit[v] = 1 << len(self.ranges)
-                    self.ranges.append(v)
-                self.outside[v] = self.outside.get(v, 0) | m
+                self.bit[v] = 1 << len(self.ranges)
+                self.ranges.append(v)
+                self.outside[v] = m
                 m |= self.bit[v]
             elif v.op is Op.ACC:
                 loops = v.src[1:]
@@ -106,7 +105,8 @@ class _Ordering:
                 for r in loops:
                     m &= ~self.bit[r]
                 self.outside[loops[0]] |= m
-                m = self.outside[loops[0]]
+                if any(self.place_of.setdefault(r, (loops, m)) != (loops, m) for r in loops):
+                    self.is_parted = False
             mask[v] = m
 
     def _output_chain(self, base: _Region) -> None:

@@ -7,7 +7,7 @@ ours: kernels that do either are refused before they get here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from core.errors import CompilerBug
@@ -47,19 +47,28 @@ def prove(
     guard: Value = TRUE,
     provenance: Mapping[Value, tuple[int, ...]] | None = None,
     noted: Iterable[Unknown] = (),
+    unbounded: Collection[int] = (),
 ) -> Proofs:
     """The proofs of a raw graph (a SINK before `narrow`).
 
     sizes: elements each buffer has. guard: holds for a work-item that does anything. provenance: rows of the canonical table each value
-    stems from. noted: what was already left open of the kernel. Raises CompilerBug for what is refuted.
+    stems from. noted: what was already left open of the kernel. unbounded: buffers of whose size nothing is known. Raises CompilerBug for
+    what is refuted.
     """
-    return _Prover(root, sizes, guard, provenance or {}, noted).run()
+    return _Prover(root, sizes, guard, provenance or {}, noted, unbounded).run()
 
 
 class _Prover:
     def __init__(
-        self, root: Value, sizes: Mapping[int, Value], guard: Value, provenance: Mapping[Value, tuple[int, ...]], noted: Iterable[Unknown]
+        self,
+        root: Value,
+        sizes: Mapping[int, Value],
+        guard: Value,
+        provenance: Mapping[Value, tuple[int, ...]],
+        noted: Iterable[Unknown],
+        unbounded: Collection[int],
     ) -> None:
+        self.unbounded = frozenset(unbounded)
         self.root, self.sizes, self.guard, self.provenance = root, sizes, guard, provenance
         self.decider = Decider()
         self.open: dict[Unknown, None] = dict.fromkeys(noted)
@@ -102,16 +111,16 @@ class _Prover:
             gate = all_of((access.gate, self.guard))
         if gate is FALSE:
             return
+        is_open = access.array.op is Op.PARAM and parts.param(access.array).number in self.unbounded
         for address, size, width in _ranges_of(access, lanes, self.sizes):
-            why = self._inside(address, size, width, gate)
+            why = UNBOUNDED if is_open and not _is_within(address, size, width) else self._inside(address, size, width, gate)
             if why:
                 self._note("bounds", v, why)
                 return
 
     def _inside(self, address: Value, size: Value, width: int, gate: Value) -> str:
         """Why `address` to `address + width - 1` may leave [0, size); nothing where they never do."""
-        low, high = own_bounds(address)
-        if low >= 0 and size.op is Op.CONST and high + width <= own_bounds(size)[0]:
+        if _is_within(address, size, width):
             return ""
         key = (address, size, number(width), gate)
         if key not in self.seen:
@@ -190,6 +199,12 @@ def _ranges_of(access: parts.Access, lanes: int, sizes: Mapping[int, Value]) -> 
         x, y = access.addresses
         return [(x, number(width), 1), (y, number(height), 1)]
     return [(access.addresses[0], sizes[param.number], lanes)]
+
+
+def _is_within(address: Value, size: Value, width: int) -> bool:
+    """Whether intervals alone keep `address` to `address + width - 1` in [0, size)."""
+    low, high = own_bounds(address)
+    return low >= 0 and size.op is Op.CONST and high + width <= own_bounds(size)[0]
 
 
 def _at(point: Point | None) -> str:

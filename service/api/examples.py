@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from core import Request, program_key
+
 Json = dict[str, Any]
 
 KEY: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -46,6 +48,8 @@ COMPILES: Json = {
     "without a schedule, in C": {"ast": SUM, "device": {"target": "c"}, "optimize": "none"},
     "sizes known at launch": {"ast": TRANSPOSED_ADD, "device": {"target": "c"}, "annotate": True},
 }
+
+COMPILED_KEY = program_key(Request.from_json(COMPILES["row sums in OpenCL"]))  # has a program once that example was sent
 
 LOOKUPS: Json = {
     "which are here": {"keys": ["0" * 64, "1" * 64]},
@@ -164,3 +168,30 @@ PROGRAM_SCHEMA: Json = {
         "compiler": {"type": "string"},
     },
 }  # fmt: skip
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string"}
+_NODES = _list({"type": "integer"})
+_AXIS = _object(kind=_TEXT, extent=_SIZE, reduce_class={"type": ["integer", "null"]}, **{"from": _NODES})
+EXPLANATION_SCHEMA = _object(
+    key=KEY,
+    name=_TEXT,
+    ast={"type": "object", "description": "the canonical AST, which `ast_hash` is the digest of"},
+    kernel=_TEXT,
+    axes=_list(_object(option={"oneOf": [_OPTION, {"type": "null"}]}, axes=_list(_AXIS))),
+    decisions=_list(_object(step=_TEXT, options=_list(_OPTION), reason=_TEXT, refused=_list(_object(option=_OPTION, reason=_TEXT)))),
+    micro_ops=_list(_object(text=_TEXT, nodes=_NODES)),
+    estimates=_object(flops=_SIZE, memory_bytes=_SIZE),
+    proofs={"type": "object"},
+    validations=_list({"type": "object"}),
+    tunings=_list({"type": "object"}),
+    binaries=_list({"type": "object"}),
+)

@@ -5,14 +5,14 @@ The front answers most of these before they come here, with the same functions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from core import LimitExceeded, WireError, read_json
 from service.answer import IMMUTABLE, Answer, Headers
 from service.api.bodies import JSON, acceptable, answered, content, gives, problems, takes
-from service.api.examples import KEY, LOOKUPS, PROGRAM_SCHEMA
+from service.api.examples import COMPILED_KEY, KEY, LOOKUPS, PROGRAM_SCHEMA
 from service.codings import chosen
 from service.errors import HttpRefused, Quarantined
 from service.library import Library
@@ -22,6 +22,7 @@ from service.store.keys import Key, as_key
 ROUTER = APIRouter(tags=["programs"])
 
 ABSENT = {"cache-control": "no-store"}
+ByKey = Annotated[str, Path(examples=[COMPILED_KEY])]
 
 
 async def held(library: Library, key: str) -> Answer:
@@ -47,7 +48,7 @@ def served(answer: Answer, method: str, headers: dict[bytes, bytes]) -> tuple[in
     return 200, [*common, (b"cache-control", IMMUTABLE)], b"" if method == "HEAD" else body
 
 
-async def program(request: Request, key: str) -> Response:
+async def program(request: Request, key: ByKey) -> Response:
     """The stored program. It never changes: any cache may keep it for ever."""
     acceptable(request.headers.get("accept"), JSON)
     answer = await held(services(request).library, key)
@@ -88,7 +89,7 @@ for _method, _name in (("GET", "program_by_key"), ("HEAD", "program_is_there")):
         **problems(404, 406, 410, 422),
     },
 )
-async def source(request: Request, key: str) -> Response:
+async def source(request: Request, key: ByKey) -> Response:
     """The text alone, with a file name for its language."""
     acceptable(request.headers.get("accept"), "text/plain")
     answer = await held(services(request).library, key)

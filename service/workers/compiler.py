@@ -1,4 +1,4 @@
-"""The compiler as the service uses it: requests are read here, compiled in worker processes.
+"""The compiler as the service uses it: requests are read here, compiled and explained in worker processes.
 
 Reading is short for ordinary requests and done at once; a large body is read in a thread, so that the event loop turns
 meanwhile, and equal bodies that arrive together are read once.
@@ -40,7 +40,13 @@ class CoreCompiler:
         return asked
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
-        outcome, waited_s = await self._pool.job(Job(asked.job, self._limits, asked.key), wanted)
+        return await self._worked(Job(asked.job, self._limits, asked.key), wanted)
+
+    async def explain(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        return await self._worked(Job(asked.job, self._limits, asked.key, explained=True), wanted)
+
+    async def _worked(self, job: Job, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        outcome, waited_s = await self._pool.job(job, wanted)
         self._replaced = isinstance(outcome, Failed) and isinstance(outcome.error, CompilerReplaced)
         return outcome, waited_s
 

@@ -1,4 +1,4 @@
-"""What runs inside a worker process: a request's JSON in, a program's JSON or a refusal out.
+"""What runs inside a worker process: a request's JSON in; a program's JSON, how it came about, or a refusal out.
 
 Everything that crosses the process boundary is plain bytes, numbers and errors of ours. A worker needs no network, no files and
 no environment.
@@ -16,7 +16,7 @@ import time
 import traceback
 from dataclasses import dataclass, field
 
-from core import CompilerBug, LatheError, Limits, Request, compile_kernel, program_key, read_json
+from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key, read_json
 from service.codings import pack
 from service.errors import CompilerReplaced, OutOfMemory
 
@@ -25,11 +25,15 @@ ORPHAN_CHECK_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One compile: the request as JSON text, the limits it is under, and the key its program is to stand under."""
+    """One compile: the request as JSON text, the limits it is under, and the key its program is to stand under.
+
+    explained: how the program comes about is asked for, not the program.
+    """
 
     request: bytes
     limits: Limits
     key: str
+    explained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,14 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """How a program came about, as JSON; seconds by stage, in order."""
+
+    explanation: bytes
+    stages: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Why there is no program. trace: where a defect showed, for the log only."""
 
@@ -51,7 +63,7 @@ class Failed:
     trace: str | None = None
 
 
-Outcome = Made | Failed
+Outcome = Made | Told | Failed
 
 
 class Stopwatch:
@@ -68,7 +80,7 @@ class Stopwatch:
 
 
 def run(job: Job) -> Outcome:
-    """Compiles one request. Whatever happens is an outcome; nothing is raised but what ends the process."""
+    """Compiles or explains one request. Whatever happens is an outcome; nothing is raised but what ends the process."""
     watch = Stopwatch()
     try:
         request = Request.from_json(read_json(job.request, job.limits), job.limits)
@@ -77,6 +89,10 @@ def run(job: Job) -> Outcome:
             raise CompilerReplaced(
                 "the compiler's files are not those the service was started with: it must be restarted", retry_after_s=30
             )
+        if job.explained:
+            explanation = dumped(explain(request, job.limits))
+            watch("explain")
+            return Told(explanation, watch.stages)
         program = compile_kernel(request, job.limits, watch)
         watch("assemble")
         made = dumped(program.to_json())

@@ -177,6 +177,13 @@ def part_of_a_loop_needs_more() -> Json:
     return k.store((total + total + k.load("float32", [5, 2], mask=[[1, 5], [0, 2]])).max(0, 1), [1, 2], [0, 1]).ast()
 
 
+def part_of_a_loop_is_hoisted() -> Json:
+    """Of the sums in one loop, some are free of the loop around it and leave it once their terms are folded."""
+    k = Build(n=(0, 9))
+    x = k.ramp("(axis1*5 + axis2)*2%4 + n + 2", "bfloat16", [8, "n", 5], "axis0 < 6", "axis2 < 3").max(1)
+    return k.store(x.max(0), [1, "n", 5], [0, 5, 1]).ast()
+
+
 PLAIN: dict[str, tuple[Any, ...]] = {
     "20-empty-beside-a-reduce": (nothing_beside_a_reduce(), "UNROLL 0 2"),
     "20-empty-beside-a-group": (nothing_beside_a_reduce(), "GROUP 0 4, PADTO 1 3"),
@@ -251,9 +258,9 @@ def test_a_bool_that_is_kept_is_written_as_0_or_1(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["c", "emulated"])
-def test_a_loop_stands_where_the_neediest_of_its_sums_must(target: str) -> None:
-    """Also a sum that would do with less is used there only."""
+def test_sums_that_need_different_loops_around_them_share_none(target: str) -> None:
     holds(part_of_a_loop_needs_more(), target, options_of("UNROLL 1 2, PADTO 1 2, UPCAST 0 0, UNROLL 0 2"))
+    holds(part_of_a_loop_is_hoisted(), target, options_of("UPCAST 1 0, LOOP 0 0, UNROLL 0 4"))
 
 
 MASKED: list[list[int | str]] = [[0, 4], [2, 11]]

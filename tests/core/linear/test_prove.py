@@ -343,3 +343,23 @@ def test_where_nothing_runs_everything_is_proved() -> None:
 
     assert [] == proofs_of(ast, optimize="none")["open"]
     assert [] == proofs_of(ast, optimize="none", device={"target": "c"})["open"]
+
+
+def test_a_lookup_whose_value_turns_out_constant_is_open_where_nothing_bounds_it_and_no_defect() -> None:
+    """Found by random kernels: the value folds to 0, and the one element the table counts as is no size to hold the address against."""
+    for dtype, verdict in (("int8", "unknown"), ("bool", "proved")):
+        masked = {"shape": [4, 7], "strides": [0, 1], "mask": [[1, 1], [0, 7]]}
+        ast = {
+            "version": 1,
+            "variables": [],
+            "nodes": [
+                {"op": "LOAD", "buffer": 1, "dtype": dtype, "views": [masked]},
+                {"op": "LOAD", "buffer": 2, "dtype": "float32", "shape": [4, 7], "index": "src0*3 + axis1", "src": [0]},
+                {"op": "STORE", "buffer": 0, "dtype": "float32", "views": [{"shape": [4, 7], "strides": [7, 1]}], "src": [1]},
+            ],
+            "outputs": [2],
+        }
+        program = compile_kernel(Request.from_json({"ast": ast, "device": {"target": "c"}, "optimize": "none"}))
+
+        assert verdict == program.proofs["bounds"]
+        assert {"int8": 1, "bool": 10}[dtype] == program.to_json()["arguments"][2]["size"]  # type: ignore[index]

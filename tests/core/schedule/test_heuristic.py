@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core import Program, Request, compile_kernel
-from core.explain import explain
+from core.explanation import explain
 
 Json = dict[str, Any]
 Option = tuple[str, int | None, int | None]
