@@ -29,6 +29,7 @@ R = TypeVar("R")
 
 log = logger("workers")
 
+BEGIN_S = 10.0  # an idle worker begins a job within milliseconds; later, its process is gone and the job with it
 GRACE_S = 5.0  # past a time limit, for the kill itself; then the slot is given up
 CLOSE_S = 3.0  # longest wait for a pool's threads at the end
 MISSES = 3  # how often, beyond once per slot, a job may find its worker gone before it begins
@@ -203,8 +204,12 @@ class Pool(Generic[J, R]):
         started = time.monotonic()
         try:
             future = slot.pool.schedule(self._run, args=[job], timeout=self._sizes.job_s)
+            ending = asyncio.wrap_future(future)
             async with asyncio.timeout(self._sizes.job_s + self._sizes.start_s + GRACE_S):
-                result = await asyncio.wrap_future(future)
+                done, _ = await asyncio.wait([ending], timeout=BEGIN_S)
+                if not done and not future.running():  # a process killed as it took the job: pebble waits for it for ever
+                    raise RuntimeError("the job did not begin")
+                result = await ending
         except TimeoutError as error:
             stopped = bool(error.args)  # pebble's own says "Task timeout" and has killed; ours has no words
             self._restart(slot, "time_limit" if stopped else "stuck", renew=not stopped)
