@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from importlinter.application.use_cases import lint_imports
 from importlinter.configuration import configure
 
+from core.schedule.options import OPTIONS
 from service.api import ROUTERS, WITH_DEVICES
 from service.errors import TITLES
 from service.metrics import Metrics
@@ -96,6 +97,11 @@ def test_no_setting_is_documented_that_is_not_there() -> None:
     named = set(re.findall(rf"^\| `{PREFIX}(\w+)`", page("settings.md"), re.MULTILINE))
 
     assert set() == named - {name.upper() for name in Settings.model_fields} - {"CONFIG"}
+
+
+@pytest.mark.parametrize("op", OPTIONS)
+def test_every_schedule_option_is_documented(op: str) -> None:
+    assert f"| `{op}` |" in page("schedule.md")
 
 
 def metrics() -> list[str]:
