@@ -61,7 +61,9 @@ _room = 1 << 15  # entries the table may have before those whose value is gone a
 def _sweep() -> None:
     """Drops the entries of values nobody holds any more. Users were entered after what they use, so going backwards frees both at once."""
     global _room
-    for key in reversed(list(_table)):
+    keys = list(_table)
+    while keys:  # popped, so that nothing here holds a key, and with it what its value used, any longer than that
+        key = keys.pop()
         if _table[key]() is None:
             del _table[key]
     _room = max(1 << 15, 2 * len(_table))
