@@ -19,7 +19,8 @@ TEXEL = 4
 
 
 def scheduled(nest: Nest, options: Sequence[ScheduleOption], device: DeviceOptions, limits: Limits, rows: tuple[int, ...]) -> Nest:
-    """The nest after the mandatory options and these, in order. A list that itself starts with the mandatory ones is taken as it is.
+    """The nest after the mandatory options and these, in order. A list that itself starts with the mandatory ones is taken as it is, and
+    so is one that makes the channels lanes (UPCASTMID), which they could not become once they are expanded.
 
     rows: per node the row of the request's table. Raises OptionRefused with `/optimize/N`, KernelError for an image no axis of which runs
     along texels.
@@ -32,7 +33,7 @@ def steps(
 ) -> Iterator[tuple[ScheduleOption | None, Nest]]:
     """The nest as it is, and after each option with that option; raises as `scheduled`."""
     needed = mandatory(nest, rows)
-    if list(options[: len(needed)]) == needed:
+    if list(options[: len(needed)]) == needed or any(option.op == "UPCASTMID" for option in options):
         needed = []
     yield None, nest
     for option in needed:

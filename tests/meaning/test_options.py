@@ -331,9 +331,8 @@ def test_each_kind_of_reduce_is_grouped_on_a_device(dtype: str) -> None:
     holds(kinds(dtype, [6, 13], (1,)).ast(), "opencl", options_of("PADTO 1 16, GROUP 0 4, UNROLL 1 2"), special=True)
 
 
-def test_a_mid_axis_is_stored_a_texel_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mid_axis_is_stored_a_texel_at_a_time() -> None:
     """C 81: lanes while the reduce runs, channels of one store afterwards."""
-    monkeypatch.setattr("core.schedule.apply.mandatory", lambda nest, rows: [])
     options = options_of("GROUP 0 4, UPCASTMID 0 4")
 
     holds(image_sum(4, 16, 8), "emulated", options)

@@ -236,7 +236,7 @@ REFUSED: dict[str, tuple[Json, str, Json, str]] = {
     "263 GROUP, then LOOP": (plain_with_a_tail().ast(), "GROUP 0 4, LOOP 1 0", {}, "a reduce is grouped"),
     "262 LOOP in part of a symbolic axis": (minus_maximum([5, "n"], 1).ast(), "LOOP 1 4", {}, "symbolic extent"),
     "LOCAL of a loop axis": (minus_maximum([5, 8], 1).ast(), "LOOP 1 0, LOCAL 1 4", {}, "the axis is loop, not global"),
-    "81 UPCASTMID without a group": (image_sum(4, 16, 8), "UPCASTMID 1 4", {}, "no reduce is grouped"),
+    "81 UPCASTMID without a group": (image_sum(4, 16, 8), "UPCAST 0 4, UPCASTMID 0 4", {}, "no reduce is grouped"),
     "81 UPCASTMID without an image": (row_sum(4, 8), "GROUP 0 4, UPCASTMID 0 4", {}, "output 0 is no image"),
 }
 
@@ -345,23 +345,19 @@ def test_an_image_without_four_channels_side_by_side_is_no_kernel() -> None:
 
 
 def test_upcastmid_is_refused_where_the_channels_are_expanded_already() -> None:
-    """C 81: the mandatory option has done it."""
-    facts = refusal(image_sum(4, 16, 8), "GROUP 0 4, UPCASTMID 0 4", **BIG)
+    """C 81"""
+    facts = refusal(image_sum(4, 16, 8), "UPCAST 0 4, GROUP 0 4, UPCASTMID 0 4", **BIG)
 
     assert "an expanded axis already runs along the channels" in facts["reason"]
 
 
-def test_upcastmid_makes_lanes_of_the_channels_of_a_grouped_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upcastmid_makes_lanes_of_the_channels_of_a_grouped_kernel() -> None:
     """C 81."""
-    monkeypatch.setattr("core.schedule.apply.mandatory", lambda nest, rows: [])
-
     assert "g16 G4 m4 r2" == axes_of(image_sum(4, 16, 8), "GROUP 0 4, UPCASTMID 0 4")
     assert "g16 m4 r2 U4" == axes_of(image_sum(4, 16, 8), "GROUP 0 4, UPCASTMID 0 4, UNROLL 0 0")
     assert "not one of the 1 output axes" in refusal(image_sum(4, 16, 8), "GROUP 0 4, UPCASTMID 1 4")["reason"]
 
 
-def test_a_mid_axis_is_neither_unrolled_nor_padded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.schedule.apply.mandatory", lambda nest, rows: [])
-
+def test_a_mid_axis_is_neither_unrolled_nor_padded() -> None:
     assert "mid" in refusal(image_sum(4, 16, 8), "GROUP 0 4, UPCASTMID 0 4, UNROLL 1 0")["reason"]
     assert "mid" in refusal(image_sum(4, 16, 8), "GROUP 0 4, UPCASTMID 0 4, PADTO 2 8")["reason"]
