@@ -5,6 +5,8 @@ from __future__ import annotations
 from core.schedule.axis import AxisKind
 from core.schedule.heuristic.state import State, extent, matrix_operands, option, outputs_before_reduce, stride_of
 
+VECTORS = (16, 8, 4)  # elements of a vector tile, the widest that divides the axis
+SCALARS = (4,)  # where the language has no vectors: what compilers join to one again, and no more statements than that
 VERY_FEW_OUTPUTS = 32  # outputs whose reduces are worth sharing among lanes
 
 
@@ -12,10 +14,11 @@ def wide_unit_stride(state: State) -> None:
     """Vectors along the axis the store (or, in a reduce, a load) runs along."""
     nest = state.nest
     store = nest.stores()[0]
+    widths = VECTORS if state.device.supports_float4 else SCALARS
     for at in range(nest.first_reduce):
         axis = nest.axes[at]
         if stride_of(nest, store, axis) == 1 and axis.kind in (AxisKind.GLOBAL, AxisKind.LOOP):
-            width = next((w for w in (16, 8, 4) if extent(axis) and extent(axis) % w == 0), None)
+            width = next((w for w in widths if extent(axis) and extent(axis) % w == 0), None)
             if width is not None:
                 state.attempt("wide vectors", f"{width} neighbouring elements are one vector", option("UPCAST", at, width))
             return
