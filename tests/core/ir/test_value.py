@@ -46,4 +46,5 @@ def test_compiling_leaves_nothing_behind() -> None:
         return table_size()
 
     first = compiled()
-    assert first == compiled() == compiled()
+    for _ in range(3):
+        assert compiled() <= first  # less, where something older was let go of in between
