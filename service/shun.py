@@ -18,7 +18,7 @@ REMEMBERED = 4096  # kernels; the one that offended longest ago is forgotten fir
 
 
 class Shun:
-    """Which kernels are refused for now. first_s doubles with each offence up to most_s."""
+    """Which kernels are refused, and until when. first_s doubles with each offence up to most_s."""
 
     def __init__(self, first_s: float, most_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._first_s = first_s
