@@ -20,6 +20,7 @@ from core import COMPILER, LatheError
 from service.api import ROUTERS, WITH_DEVICES
 from service.api.bodies import ProblemDocument
 from service.api.validate import VALIDATION
+from service.catalog import Catalog, Lifetimes
 from service.device import attached
 from service.device.device import Device
 from service.device.opencl import Conditions
@@ -28,7 +29,6 @@ from service.errors import PROBLEM_JSON, Defect, HttpRefused, from_status
 from service.flight.local import Flights
 from service.flow import Flow
 from service.front import CALL, Call, Front
-from service.library import Library, Lifetimes
 from service.logs import AccessLog, logger
 from service.metrics import BREAKER_STATES, Metrics
 from service.services import CompilerService, Services
@@ -117,11 +117,11 @@ def build_app(
     metrics.breaker_state.set(0)
     metrics.ready.set(0)
     lifetimes = Lifetimes(settings.program_lifetime_s, settings.refusal_lifetime_s, settings.memory_seconds)
-    library = Library(store, metrics, ready_bytes=settings.memory_bytes // 2, lifetimes=lifetimes, secret=settings.store_secret)
-    flow = Flow(library, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics)
-    services = Services(settings, metrics, library, compiler, flow, AccessLog(settings.access_log))
+    catalog = Catalog(store, metrics, ready_bytes=settings.memory_bytes // 2, lifetimes=lifetimes, secret=settings.store_secret)
+    flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics)
+    services = Services(settings, metrics, catalog, compiler, flow, AccessLog(settings.access_log))
     if attach is not None:
-        services.extras[VALIDATION] = Validation(attach, library, metrics, settings.validate_points)
+        services.extras[VALIDATION] = Validation(attach, catalog, metrics, settings.validate_points)
 
     app = FastAPI(
         title="Lathe",
@@ -147,10 +147,10 @@ def build_app(
 async def _life(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     settings = services.settings
-    if not await services.library.ping():
+    if not await services.catalog.ping():
         if settings.store.startswith("sqlite:"):
-            raise RuntimeError(f"the store can't be used: {services.library.degraded}")
-        log.warning("starting without the store", store=without_password(settings.store), why=services.library.degraded)
+            raise RuntimeError(f"the store can't be used: {services.catalog.degraded}")
+        log.warning("starting without the store", store=without_password(settings.store), why=services.catalog.degraded)
     await services.compiler.start()
     validation = services.extras.get(VALIDATION)
     if isinstance(validation, Validation) and await validation.start():
@@ -173,7 +173,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         await services.compiler.close()
         if isinstance(validation, Validation):
             await validation.close()
-        await services.library.close()
+        await services.catalog.close()
         services.access.flush()
         log.info("ended")
 
@@ -183,8 +183,8 @@ async def _look_after(services: Services) -> None:
         await asyncio.sleep(LOOK_AFTER_S)
         services.compiler.update()
         services.ready()
-        if services.library.degraded is not None:
-            await services.library.ping()
+        if services.catalog.degraded is not None:
+            await services.catalog.ping()
 
 
 def _told(request: Request, error: LatheError) -> Response:

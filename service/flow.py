@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 from core import LatheError, OptionRefused, RequestError
 from service.answer import Answer
 from service.asking import Asked
+from service.catalog import Catalog
 from service.errors import NotReady
 from service.flight.local import Flights, Wanted
-from service.library import Library
 from service.logs import logger
 from service.metrics import Metrics
 from service.shun import Shun
@@ -64,13 +64,13 @@ class Flow:
 
     def __init__(
         self,
-        library: Library,
+        catalog: Catalog,
         compiler: Compiler,
         flights: Flights[tuple[Answer, dict[str, float], bool]],
         shun: Shun,
         metrics: Metrics,
     ) -> None:
-        self.library = library
+        self.catalog = catalog
         self.flights = flights
         self.validator: Validator | None = None
         self._compiler = compiler
@@ -114,21 +114,21 @@ class Flow:
             self._metrics.compile_seconds_saved.inc(answer.seconds)
 
     async def _found_or_made(self, asked: Asked) -> tuple[Answer, dict[str, float], Result]:
-        found = await self.library.program_or_refusal(asked.key)
+        found = await self.catalog.program_or_refusal(asked.key)
         if found is not None:
             return found, {}, "hit"
         (answer, stages, made), led = await self.flights.run(asked.key, lambda wanted: self._make(asked, wanted))
         return answer, stages if led else {}, "coalesced" if not led else "compiled" if made else "hit"
 
     async def _make(self, asked: Asked, wanted: Wanted) -> tuple[Answer, dict[str, float], bool]:
-        found = self.library.ready(asked.key)  # the flight before this one may have landed since we looked
+        found = self.catalog.ready(asked.key)  # the flight before this one may have landed since we looked
         if found is not None:
             return found, {}, False
         made, waited_s = await self._worked(self._compiler.compile, asked, wanted)
         assert isinstance(made, Made)
         started = time.perf_counter()
         seconds = sum(made.stages.values())
-        answer = await self.library.keep(asked.key, made.program, made.packed, made.request, seconds)
+        answer = await self.catalog.keep(asked.key, made.program, made.packed, made.request, seconds)
         store_s = time.perf_counter() - started
         self._metrics.compile_stage_seconds.labels("store").observe(store_s)
         return (
@@ -150,7 +150,7 @@ class Flow:
 
     async def _refused(self, asked: Asked, failed: Failed) -> None:
         if isinstance(failed.error, RequestError):
-            await self.library.keep_refusal(asked.key, failed.error)
+            await self.catalog.keep_refusal(asked.key, failed.error)
         elif failed.trace is not None:
             log.error(
                 "a defect of the compiler",

@@ -173,7 +173,7 @@ class Front:
             await self._behind(call, receive)
             return
         key = call.path[len(PROGRAM) :]
-        answer = self._services.library.ready(Key(key)) or await held(self._services.library, key)
+        answer = self._services.catalog.ready(Key(key)) or await held(self._services.catalog, key)
         call.key, call.result = key, "hit"
         await call.answer(*served(answer, call.method, call.headers))
 
@@ -203,7 +203,7 @@ class Front:
         kind = call.headers.get(b"content-type", b"application/json").lower()
         if key is None or kind not in PLAIN_JSON or not call.takes_json():
             return None
-        return self._services.library.ready(key) or await self._services.library.program(key)
+        return self._services.catalog.ready(key) or await self._services.catalog.program(key)
 
     async def _behind(self, call: Call, receive: Receive) -> None:
         structlog.contextvars.bind_contextvars(request_id=call.request_id)

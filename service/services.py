@@ -8,8 +8,8 @@ from typing import Protocol
 from fastapi import Request
 
 from core import Limits
+from service.catalog import Catalog
 from service.flow import Compiler, Flow
-from service.library import Library
 from service.logs import AccessLog
 from service.metrics import Metrics
 from service.settings import Settings
@@ -49,7 +49,7 @@ class Services:
 
     settings: Settings
     metrics: Metrics
-    library: Library
+    catalog: Catalog
     compiler: CompilerService
     flow: Flow
     access: AccessLog

@@ -32,16 +32,16 @@ async def explanation(request: Request, key: ByKey) -> Response:
     """
     acceptable(request.headers.get("accept"), JSON)
     parts = services(request)
-    answer = await held(parts.library, key)
+    answer = await held(parts.catalog, key)
     told = await unless_gone(request.receive, parts.flow.explain(await _asked(parts, answer.key)))
-    since = json.dumps({"validations": await parts.library.validations(answer.key), "tunings": [], "binaries": []}).encode()
+    since = json.dumps({"validations": await parts.catalog.validations(answer.key), "tunings": [], "binaries": []}).encode()
     text = told[:-1] + b"," + since[1:]  # it may have megabytes: nothing of it is read again, and it is coded in a thread
     return await asyncio.to_thread(answered, request, text, headers={"cache-control": "no-cache"})
 
 
 async def _asked(parts: Services, key: Key) -> Asked:
     """The request a stored program was compiled from. Raises 404 where nobody can tell any more how that went."""
-    kept = await parts.library.request(key)
+    kept = await parts.catalog.request(key)
     if kept is None:
         raise HttpRefused(404, "the request that this program was compiled from is kept no longer: how it came about can't be told", ABSENT)
     asked = await parts.compiler.read(kept)

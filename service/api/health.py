@@ -41,7 +41,7 @@ async def readyz(request: Request) -> Response:
     reasons = parts.ready()
     if reasons:
         raise NotReady("; ".join(reasons.values()), retry_after_s=1, checks=reasons)
-    degraded = {} if parts.library.degraded is None else {"store": parts.library.degraded}
+    degraded = {} if parts.catalog.degraded is None else {"store": parts.catalog.degraded}
     return answered(request, {"status": "degraded" if degraded else "ready", "degraded": degraded}, headers=NO_STORE)
 
 

@@ -13,9 +13,9 @@ from core import LimitExceeded, WireError, read_json
 from service.answer import IMMUTABLE, Answer, Headers
 from service.api.bodies import JSON, acceptable, answered, content, gives, problems, takes
 from service.api.examples import COMPILED_KEY, KEY, LOOKUPS, PROGRAM_SCHEMA
+from service.catalog import Catalog
 from service.codings import chosen
 from service.errors import HttpRefused, Quarantined
-from service.library import Library
 from service.services import services
 from service.store.keys import Key, as_key
 
@@ -25,11 +25,11 @@ ABSENT = {"cache-control": "no-store"}
 ByKey = Annotated[str, Path(examples=[COMPILED_KEY])]
 
 
-async def held(library: Library, key: str) -> Answer:
+async def held(catalog: Catalog, key: str) -> Answer:
     """The program under a key. Raises 404 where there is none (or the text is no key), 410 where it failed validation."""
     name = as_key(key)
     try:
-        found = None if name is None else await library.program(name)
+        found = None if name is None else await catalog.program(name)
     except Quarantined as error:
         raise HttpRefused(410, error.detail, ABSENT) from None
     if found is None:
@@ -51,7 +51,7 @@ def served(answer: Answer, method: str, headers: dict[bytes, bytes]) -> tuple[in
 async def program(request: Request, key: ByKey) -> Response:
     """The stored program. It never changes: any cache may keep it for ever."""
     acceptable(request.headers.get("accept"), JSON)
-    answer = await held(services(request).library, key)
+    answer = await held(services(request).catalog, key)
     status, headers, body = served(answer, request.method, dict(request.scope["headers"]))
     response = Response(body, status)
     response.raw_headers = headers
@@ -92,7 +92,7 @@ for _method, _name in (("GET", "program_by_key"), ("HEAD", "program_is_there")):
 async def source(request: Request, key: ByKey) -> Response:
     """The text alone, with a file name for its language."""
     acceptable(request.headers.get("accept"), "text/plain")
-    answer = await held(services(request).library, key)
+    answer = await held(services(request).catalog, key)
     text = str(answer.program()["source"]).encode()
     tag = f'"{answer.tag}-source"'
     headers = {"etag": tag, "cache-control": IMMUTABLE.decode()}
@@ -131,7 +131,7 @@ async def lookup(request: Request) -> Response:
     """Which of the keys have a program here, and on request the programs. One look at the store, whatever their number."""
     parts = services(request)
     keys, with_programs = looked_for(read_json(await content(request), parts.limits), parts.settings.lookup_keys)
-    found = await parts.library.programs(list(dict.fromkeys(keys)))
+    found = await parts.catalog.programs(list(dict.fromkeys(keys)))
     here = b",".join(b'"%s"' % key.encode() for key in keys if key in found)
     gone = b",".join(b'"%s"' % key.encode() for key in keys if key not in found)
     text = b'{"found":[' + here + b'],"missing":[' + gone + b"]"

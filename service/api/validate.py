@@ -143,7 +143,7 @@ async def _answer(parts: Services, value: dict[str, Any]) -> Answer:
     if "key" in value:
         if not isinstance(value["key"], str):
             raise WireError("/key", expected="64 hexadecimal digits", got=value["key"])
-        return await held(parts.library, value["key"])
+        return await held(parts.catalog, value["key"])
     try:
         done = await parts.flow.compile(json.dumps(value["request"]).encode())
     except RequestError as error:

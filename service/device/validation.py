@@ -1,7 +1,7 @@
 """Validations: a stored program is run on an attached device, and what came of it is kept beside it.
 
 What has run right on a device of its kind need not run again to answer `"require": "validated"`; who asks for the same program meanwhile
-waits for the one run. A program that ran wrong goes into quarantine (`library` sees to that).
+waits for the one run. A program that ran wrong goes into quarantine (`catalog` sees to that).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 
 from core import CompilerBug, LimitExceeded, OptionRefused
 from service.answer import Answer
+from service.catalog import WRONG, Catalog
 from service.device.device import Device, DeviceLost, Trial, Verdict
 from service.errors import Quarantined, ServiceError
 from service.flight.local import Flights
-from service.library import WRONG, Library
 from service.logs import logger
 from service.metrics import Metrics
 from service.store.keys import Key
@@ -33,9 +33,9 @@ Report = dict[str, object]
 class Validation:
     """The attached devices, and what is done on them. attach: finds them; it may take a second and runs in a thread."""
 
-    def __init__(self, attach: Callable[[], list[Device]], library: Library, metrics: Metrics, points: int) -> None:
+    def __init__(self, attach: Callable[[], list[Device]], catalog: Catalog, metrics: Metrics, points: int) -> None:
         self._attach = attach
-        self._library = library
+        self._catalog = catalog
         self._metrics = metrics
         self._points = points
         self._flights: Flights[Report] = Flights()
@@ -80,7 +80,7 @@ class Validation:
         """For `"require": "validated"`: the attached device the program has run right on. Raises where it does not."""
         device = self.device(answer.target, None, "/require")
         names = {attached.facts.name for attached in self.devices if attached.facts.target == answer.target}
-        for known in reversed(await self._library.validations(answer.key)):
+        for known in reversed(await self._catalog.validations(answer.key)):
             if known.get("verdict") == RIGHT and known.get("device") in names:
                 return str(known["device"])
         report, _ = await self._flights.run(answer.key, lambda _: self.validate(answer, device, REQUIRED))
@@ -108,13 +108,13 @@ class Validation:
         report = reported(answer.key, device, verdict, time.perf_counter() - started)
         self._metrics.device_jobs.labels(name, "validate", "done").inc()
         self._metrics.validations.labels(name, verdict.verdict).inc()
-        await self._library.keep_validation(answer.key, report)
+        await self._catalog.keep_validation(answer.key, report)
         if verdict.verdict == WRONG:
             log.error("a defect: a program ran wrong", key=answer.key, device=name, why=verdict.why, detail=verdict.detail)
         return report
 
     async def _request(self, key: Key) -> Mapping[str, object]:
-        request = await self._library.request(key)
+        request = await self._catalog.request(key)
         if request is None:
             raise CompilerBug("validate", f"the request of the program {key} is not stored beside it")
         value: Mapping[str, object] = json.loads(request)

@@ -45,7 +45,7 @@ async def test_what_devices_have_said_since_stands_beside_it(service: Running) -
     await service.compile(KERNEL)
     reports: list[Json] = [{"verdict": "right", "device": "d", "seconds": 0.5}, {"verdict": "unfit", "device": "e", "detail": "small"}]
     for report in reports:
-        await service.services.library.keep_validation(key_of(KERNEL), report)
+        await service.services.catalog.keep_validation(key_of(KERNEL), report)
 
     assert {**SINCE, "validations": reports} == {name: (await service.client.get(PATH)).json()[name] for name in SINCE}
 
@@ -61,7 +61,7 @@ async def test_what_is_not_here_is_a_404_that_no_cache_keeps(service: Running, k
 
 async def test_what_failed_validation_is_gone(service: Running) -> None:
     await service.compile(KERNEL)
-    await service.services.library.keep_validation(key_of(KERNEL), {"verdict": "wrong", "device": "d"})
+    await service.services.catalog.keep_validation(key_of(KERNEL), {"verdict": "wrong", "device": "d"})
 
     told(await service.client.get(PATH), 410, "request")
 
@@ -81,7 +81,7 @@ async def test_a_program_of_another_compiler_is_not_explained_by_this_one() -> N
     """Its request has another key by now; a worker would take that for changed files, and the service out of use."""
     async with running() as service:
         old = Key("7" * 64)
-        await service.services.library.keep(old, b"{}", b"", json.dumps(KERNEL).encode(), 1.0)
+        await service.services.catalog.keep(old, b"{}", b"", json.dumps(KERNEL).encode(), 1.0)
         response = await service.client.get(f"/program/{old}/explain")
 
         assert "another version of the compiler" in told(response, 404, "request")["detail"]

@@ -53,7 +53,7 @@ async def test_what_is_not_here_is_a_404_that_no_cache_keeps(service: Running, k
 
 async def test_a_program_survives_this_process_s_memory(service: Running) -> None:
     path = (await service.compile({"kernel": 1})).headers["location"]
-    service.services.library.forget_ready(key_of({"kernel": 1}))
+    service.services.catalog.forget_ready(key_of({"kernel": 1}))
 
     assert 200 == (await service.client.get(path)).status_code
 
@@ -75,7 +75,7 @@ async def test_a_client_that_takes_json_among_others_gets_it(service: Running, a
 
 async def test_a_program_in_quarantine_is_410_by_key_and_500_when_compiled(service: Running) -> None:
     path = (await service.compile({"kernel": 1})).headers["location"]
-    await service.services.library.keep_validation(key_of({"kernel": 1}), {"verdict": "wrong", "device": "d"})
+    await service.services.catalog.keep_validation(key_of({"kernel": 1}), {"verdict": "wrong", "device": "d"})
 
     told(await service.client.get(path), 410, "request")
     told(await service.client.get(f"{path}/source"), 410, "request")

@@ -70,7 +70,7 @@ async def test_a_program_is_validated_by_request_and_by_key() -> None:
 
         assert ["right", "right"] == [first.json()["verdict"], second.json()["verdict"]]
         assert ([(0, False), (1, False)], [(7, True)]) == (device.trials[0].runs, device.trials[1].runs)
-        assert 2 == len(await services.library.validations(first.json()["key"]))
+        assert 2 == len(await services.catalog.validations(first.json()["key"]))
 
 
 async def test_a_wrong_program_is_served_no_more() -> None:
@@ -190,4 +190,4 @@ async def test_a_reference_beyond_its_budget_is_a_limit_of_the_service() -> None
 
         assert ("limit", "validate_points", 9, 5) == (told["category"], told["limit"], told["needed"], told["allowed"])
         assert "validate_points" in (await client.get("/limits")).json()
-        assert [] == await services.library.validations(told.get("key", "0" * 64))
+        assert [] == await services.catalog.validations(told.get("key", "0" * 64))

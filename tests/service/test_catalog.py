@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from core import KernelError
+from service.catalog import Catalog, Lifetimes
 from service.codings import pack
 from service.errors import Quarantined, StoreDown
-from service.library import Library, Lifetimes
 from service.metrics import Metrics
 from service.store.keys import Key, Kind, Name
 from service.store.memory import MemoryStore
@@ -55,30 +55,30 @@ class Flaky(MemoryStore):
             raise StoreDown("told to fail")
 
 
-def library(store: Any = None, **values: Any) -> Library:
-    return Library(store or Flaky(), Metrics(), **{"ready_bytes": 1 << 20, **values})
+def catalog(store: Any = None, **values: Any) -> Catalog:
+    return Catalog(store or Flaky(), Metrics(), **{"ready_bytes": 1 << 20, **values})
 
 
-async def keep(kept: Library, key: Key = KEY, program: bytes = PROGRAM) -> None:
+async def keep(kept: Catalog, key: Key = KEY, program: bytes = PROGRAM) -> None:
     await kept.keep(key, program, pack(program), b'{"ast":1}', 0.5)
 
 
-def counted(kept: Library, operation: str, result: str) -> float:
+def counted(kept: Catalog, operation: str, result: str) -> float:
     labels = {"level": "store", "operation": operation, "result": result}
     return kept._metrics.registry.get_sample_value("lathe_cache_operations_total", labels) or 0.0
 
 
 async def test_a_kept_program_is_found_by_another_process() -> None:
     store = Flaky()
-    await keep(library(store))
-    found = await library(store).program(KEY)
+    await keep(catalog(store))
+    found = await catalog(store).program(KEY)
 
     assert found is not None
     assert (PROGRAM, pack(PROGRAM), 0.5) == (found.body, found.packed, found.seconds)
 
 
 async def test_the_request_is_kept_beside_the_program() -> None:
-    kept = library()
+    kept = catalog()
     await keep(kept)
 
     assert b'{"ast":1}' == await kept.request(KEY)
@@ -87,7 +87,7 @@ async def test_the_request_is_kept_beside_the_program() -> None:
 
 async def test_whether_a_request_is_kept_cannot_be_said_while_the_store_is_down() -> None:
     store = Flaky()
-    kept = library(store)
+    kept = catalog(store)
     await keep(kept)
     store.down = True
 
@@ -97,7 +97,7 @@ async def test_whether_a_request_is_kept_cannot_be_said_while_the_store_is_down(
 
 async def test_a_program_asked_for_lately_is_answered_from_memory() -> None:
     store = Flaky()
-    kept = library(store)
+    kept = catalog(store)
     await keep(kept)
     store.down = True
 
@@ -106,7 +106,7 @@ async def test_a_program_asked_for_lately_is_answered_from_memory() -> None:
 
 async def test_memory_is_believed_for_a_while_only() -> None:
     store, clock = Flaky(), Clock()
-    kept = library(store, clock=clock, lifetimes=Lifetimes(ready_s=60.0))
+    kept = catalog(store, clock=clock, lifetimes=Lifetimes(ready_s=60.0))
     await keep(kept)
     clock.now = 61.0
 
@@ -116,7 +116,7 @@ async def test_memory_is_believed_for_a_while_only() -> None:
 
 
 async def test_memory_for_ready_programs_is_bounded() -> None:
-    kept = library(ready_bytes=20_000)
+    kept = catalog(ready_bytes=20_000)
     for i in range(100):
         await keep(kept, Key(f"{i:064x}"))
 
@@ -126,7 +126,7 @@ async def test_memory_for_ready_programs_is_bounded() -> None:
 
 async def test_a_store_that_is_down_is_a_store_without_anything() -> None:
     store = Flaky()
-    kept = library(store)
+    kept = catalog(store)
     store.down = True
     await keep(kept)
     kept.forget_ready(KEY)
@@ -138,7 +138,7 @@ async def test_a_store_that_is_down_is_a_store_without_anything() -> None:
 
 async def test_it_is_no_longer_degraded_when_the_store_is_back() -> None:
     store = Flaky()
-    kept = library(store)
+    kept = catalog(store)
     store.down = True
     assert not await kept.ping()
     store.down = False
@@ -149,39 +149,39 @@ async def test_it_is_no_longer_degraded_when_the_store_is_back() -> None:
 
 async def test_a_damaged_value_is_a_miss_is_counted_and_is_overwritten() -> None:
     store = Flaky()
-    await keep(library(store))
+    await keep(catalog(store))
     name = Name(Kind.PROGRAM, KEY)
     value = bytearray(store.look(name) or b"")
     value[-1] ^= 1
     await store.put(Entry(name, bytes(value)))
-    kept = library(store)
+    kept = catalog(store)
 
     assert await kept.program(KEY) is None
     assert 1 == counted(kept, "get", "damaged")
     assert store.look(name) is None
     await keep(kept)
-    assert await library(store).program(KEY) is not None
+    assert await catalog(store).program(KEY) is not None
 
 
 async def test_a_value_of_another_key_is_a_miss() -> None:
     store = Flaky()
-    await keep(library(store))
+    await keep(catalog(store))
     foreign = store.look(Name(Kind.PROGRAM, KEY))
     assert foreign is not None
     await store.put(Entry(Name(Kind.PROGRAM, Key("b" * 64)), foreign))
 
-    assert await library(store).program(Key("b" * 64)) is None
+    assert await catalog(store).program(Key("b" * 64)) is None
 
 
 async def test_a_program_written_without_our_secret_is_not_believed() -> None:
     store = Flaky()
-    await keep(library(store))
+    await keep(catalog(store))
 
-    assert await library(store, secret="hush").program(KEY) is None
+    assert await catalog(store, secret="hush").program(KEY) is None
 
 
 async def test_a_refusal_is_kept_and_raised_again() -> None:
-    kept = library()
+    kept = catalog()
     refusal = KernelError("/ast/nodes/1", expected="a", got="b", node=1)
     await kept.keep_refusal(KEY, refusal)
     with pytest.raises(KernelError) as again:
@@ -192,7 +192,7 @@ async def test_a_refusal_is_kept_and_raised_again() -> None:
 
 
 async def test_a_program_counts_more_than_a_refusal() -> None:
-    kept = library()
+    kept = catalog()
     await kept.keep_refusal(KEY, KernelError("", expected="a", got="b"))
     await keep(kept)
     kept.forget_ready(KEY)
@@ -202,11 +202,11 @@ async def test_a_program_counts_more_than_a_refusal() -> None:
 
 async def test_many_programs_are_found_in_one_look() -> None:
     store = Flaky()
-    first = library(store)
+    first = catalog(store)
     keys = [Key(f"{i:064x}") for i in range(20)]
     for key in keys[::2]:
         await keep(first, key)
-    kept = library(store)
+    kept = catalog(store)
     found = await kept.programs(keys)
 
     assert set(keys[::2]) == set(found)
@@ -214,7 +214,7 @@ async def test_many_programs_are_found_in_one_look() -> None:
 
 
 async def test_what_devices_say_is_kept_in_order() -> None:
-    kept = library()
+    kept = catalog()
     for i in range(3):
         await kept.keep_validation(KEY, {"verdict": "right", "device": f"d{i}"})
 
@@ -223,7 +223,7 @@ async def test_what_devices_say_is_kept_in_order() -> None:
 
 
 async def test_reports_are_bounded_and_a_wrong_one_is_never_lost() -> None:
-    kept = library()
+    kept = catalog()
     await kept.keep_validation(KEY, {"verdict": "wrong", "device": "d"})
     for _ in range(40):
         await kept.keep_validation(KEY, {"verdict": "right", "device": "d"}, most=5)
@@ -235,7 +235,7 @@ async def test_reports_are_bounded_and_a_wrong_one_is_never_lost() -> None:
 
 async def test_a_wrong_program_is_in_quarantine_in_every_process() -> None:
     store = Flaky()
-    kept, other = library(store), library(store)
+    kept, other = catalog(store), catalog(store)
     await keep(kept)
     await kept.keep_validation(KEY, {"verdict": "wrong", "device": "d"})
 
@@ -248,7 +248,7 @@ async def test_a_wrong_program_is_in_quarantine_in_every_process() -> None:
 
 
 async def test_a_right_verdict_changes_nothing() -> None:
-    kept = library()
+    kept = catalog()
     await keep(kept)
     await kept.keep_validation(KEY, {"verdict": "right", "device": "d"})
 
@@ -261,4 +261,4 @@ async def test_a_refusal_that_makes_no_sense_is_none(content: bytes) -> None:
     name = Name(Kind.REFUSAL, KEY)
     await store.put(Entry(name, seal(name, content)))
 
-    assert await library(store).program_or_refusal(KEY) is None
+    assert await catalog(store).program_or_refusal(KEY) is None

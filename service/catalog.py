@@ -23,7 +23,7 @@ from service.store.record import Damaged, Record, seal, unseal
 from service.store.store import Entry, Store
 
 T = TypeVar("T")
-log = logger("library")
+log = logger("catalog")
 
 WRONG = "wrong"  # the verdict that puts a program into quarantine
 
@@ -37,7 +37,7 @@ class Lifetimes:
     ready_s: float = 300.0
 
 
-class Library:
+class Catalog:
     """The programs and what is known of them. All that is kept carries the `secret`'s MAC, if there is one."""
 
     def __init__(
