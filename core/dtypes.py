@@ -1,7 +1,7 @@
 """Element types: width, kind, range, and what a constant becomes in each.
 
-The thirteen types of the wire, and three kinds of index integers the compiler uses inside: `INDEX` is an exact, unbounded integer
-with floor division; `INDEX32` and `INDEX64` are what it becomes once its bounds prove a width, and never overflow.
+The thirteen types of the wire, and the index integers the compiler uses inside: `INDEX` is an exact integer with floor division. In a
+machine graph its bounds prove that 32 bits hold it; what needs more has become `INDEX64`. Neither ever overflows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """One element type; compared by identity. bits: the width in memory (a bool is one byte there), 0 for what has no memory form."""
+    """One element type; compared by identity. bits: the width in memory (a bool is one byte there; of `INDEX`: on a machine), 0 of VOID."""
 
     name: str
     kind: Kind
@@ -143,15 +143,14 @@ BFLOAT16 = DType("bfloat16", Kind.FLOAT, 16, 8, 127)
 FLOAT32 = DType("float32", Kind.FLOAT, 32, 24, 127)
 FLOAT64 = DType("float64", Kind.FLOAT, 64, 53, 1023)
 
-INDEX = DType("index", Kind.INDEX, 0)
-INDEX32 = DType("index32", Kind.INDEX, 32)
+INDEX = DType("index", Kind.INDEX, 32)
 INDEX64 = DType("index64", Kind.INDEX, 64)
 VOID = DType("void", Kind.VOID, 0)
 
 DTYPES: dict[str, DType] = {
     d.name: d for d in (BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 }  # the wire's, in its order
-_ALL = {d.name: d for d in (*DTYPES.values(), INDEX, INDEX32, INDEX64, VOID)}
+_ALL = {d.name: d for d in (*DTYPES.values(), INDEX, INDEX64, VOID)}
 
 
 def dtype_named(name: str) -> DType:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, VOID, DType, Kind
+from core.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INDEX, VOID, DType, Kind
 from core.ir.op import OPS, Op
 from core.ir.value import Value
 
@@ -39,7 +39,7 @@ def _const(value: Value) -> str | None:
         return None if arg != arg or dtype.round(arg) == arg else f"{arg} is no {dtype}"
     if dtype is VOID or not isinstance(arg, int) or isinstance(arg, bool):
         return "an integer's constant is an integer"
-    in_range = not dtype.bits or dtype.least <= arg <= dtype.greatest
+    in_range = dtype is INDEX or dtype.least <= arg <= dtype.greatest
     return None if in_range else f"{arg} is no {dtype}"
 
 

@@ -1,14 +1,15 @@
 """Every operation of the one algebra: its arity, what its operands and `arg` are, its printed name.
 
 Three levels share these ops. *Index* level: exact integers (`INDEX`), floor division, conditions; what leaves are written in. *Raw* graph:
-what `lower` makes: machine ops whose addresses and gates are still index values. *Machine* graph: after `passes.narrow` no `INDEX` is left:
-addresses are `INDEX32`/`INDEX64` (they never overflow) or wrapping `INT32`/`INT64` where only a gate proves the width.
+what `lower` makes: machine ops whose addresses and gates are still index values. *Machine* graph: after `passes.narrow` an `INDEX` fits 32
+bits by its bounds and divides nothing negative; what needs more is `INDEX64` (neither overflows), or, where only a gate proves the width,
+`INT32` or `INT64`, which wrap.
 
 Typing, by op (x, y: values of one dtype and lane count; `lanes` of the result equal the operands' unless said):
 
     CONST            arg: the value; lanes > 1 repeats it
     AXIS             INDEX; arg (name, number); src (extent,) if the extent is symbolic. Gone after lowering
-    VARIABLE         INDEX (INDEX32 after narrow); arg (name, min, max): a scalar int32 argument
+    VARIABLE         INDEX; arg (name, min, max): a scalar int32 argument
     OPAQUE           INDEX; what a node gives at a point, in an index; arg (node, lo, hi); src: what its axes stand for. Gone after
                      lowering
     SUM              INDEX*, INT32, INT64; arg (constant, (coefficient, …)); src: the terms

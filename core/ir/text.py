@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from core.dtypes import BOOL, INDEX, VOID, DType
+from core.dtypes import BOOL, INDEX, INDEX64, VOID, DType
 from core.ir.op import OPS, Op
 from core.ir.parts import access, coefficients, content
 from core.ir.value import Arg, Value
@@ -95,7 +95,7 @@ def plain_bounds(dtype: DType) -> tuple[int | None, int | None]:
     """What the type alone says of its values."""
     if dtype is BOOL:
         return 0, 1
-    if dtype.is_integer or (dtype.is_index and dtype.bits):
+    if dtype.is_integer or dtype is INDEX64:
         return int(dtype.least), int(dtype.greatest)
     return None, None
 

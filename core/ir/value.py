@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from weakref import ref
 from zlib import crc32
 
-from core.dtypes import BOOL, INDEX, VOID, DType, Kind, Number, float_bits
+from core.dtypes import BOOL, INDEX, INDEX64, VOID, DType, Kind, Number, float_bits
 from core.ir.op import OPS, Op
 
 Arg = Hashable
@@ -116,7 +116,7 @@ _BOUNDLESS = (None, None)
 def _dtype_bounds(dtype: DType) -> tuple[int | None, int | None]:
     if dtype.kind is Kind.BOOL:
         return (0, 1)
-    if dtype.is_integer or (dtype.is_index and dtype.bits):
+    if dtype.is_integer or dtype is INDEX64:
         return int(dtype.least), int(dtype.greatest)
     return _BOUNDLESS
 

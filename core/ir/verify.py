@@ -1,6 +1,7 @@
 """What is well formed, value by value: operands' types, counts and lanes as `core.ir.op` says. Always on, one look at each value.
 
-Two levels: *raw*, as lowered, with index values in it; *machine*, where no exact index is left and the index level's own atoms are gone.
+Two levels: *raw*, as lowered, with indices of any size in it; *machine*, where bounds prove that each fits its 32 bits, and the index
+level's own atoms are gone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from core.ir.walk import ordered
 Level = Literal["raw", "machine"]
 LARGEST_SHOWN = 400  # lines of a graph a failure carries
 _NOT_ON_MACHINE = frozenset((Op.AXIS, Op.OPAQUE))
+_LEAST, _GREATEST = int(INDEX.least), int(INDEX.greatest)
 
 
 def verify(root: Value, level: Level, stage: str) -> None:
@@ -51,5 +53,13 @@ def verify_values(values: Iterable[Value], level: Level) -> None:
             other = specials.setdefault(value.arg, value)  # type: ignore[arg-type]  # a SPECIAL's arg is (kind, dimension)
             if other is not value and other.dtype is value.dtype:
                 raise IllFormed(value, "another launch id of this kind and dimension")
-        if machine and (value.dtype is INDEX or value.op in _NOT_ON_MACHINE):
+        if machine and (value.op in _NOT_ON_MACHINE or (value.dtype is INDEX and not _fits_machine(value))):
             raise IllFormed(value, "index values have become machine integers by now")
+
+
+def _fits_machine(index: Value) -> bool:
+    """Whether its bounds prove that 32 bits hold an index, and that it divides nothing negative."""
+    low, high = index.lo, index.hi
+    if low is None or high is None or low < _LEAST or high > _GREATEST:
+        return False
+    return (index.op is not Op.DIV and index.op is not Op.MOD) or (index.src[0].lo or 0) >= 0

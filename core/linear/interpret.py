@@ -228,7 +228,7 @@ def _function(value: Value) -> _Function:
             return tuple([function(*numbers) for numbers in zip(*columns, strict=True)])
 
         return by_lane
-    if value.dtype.is_index and value.dtype.bits:
+    if value.dtype.is_index:
         least, greatest = value.dtype.least, value.dtype.greatest
 
         def in_range(env: Env) -> Content:

@@ -2,7 +2,7 @@
 
 Every value is computed before it is used, in a scope around its use; scopes nest and close; a register stands outside the loops that carry
 it, is assigned once a turn and not read after that within the turn; no barrier where work-items may part; shared memory is read behind a
-barrier; operands have the types `core.ir.verify` asks for and no exact index is left; nothing is computed for nobody.
+barrier; operands have the types `core.ir.verify` asks for, indices the bits of theirs; nothing is computed for nobody.
 """
 
 from __future__ import annotations

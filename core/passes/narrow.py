@@ -1,15 +1,16 @@
 """Exact indices become machine integers: 32 bits where bounds prove it, 64 where not, and floor division becomes truncating.
 
-The last pass on the graph. Every address is judged by the bounds of every value it is made of, under its own gate. What fits without the
-gate becomes `INDEX32` (or `INDEX64`): it never overflows. What fits only where the gate holds becomes `INT32` or `INT64`, which wrap: its
-garbage outside the gate does no harm. Numerators that may be negative are shifted up by a multiple of the divisor first.
+The last pass on the graph. Every address is judged by the bounds of every value it is made of, under its own gate. What fits 32 bits
+without the gate stays the `INDEX` it is, most often with all that uses it; what fits 64 becomes `INDEX64`: neither ever overflows. What
+fits only where the gate holds becomes `INT32` or `INT64`, which wrap: its garbage outside the gate does no harm. Numerators that may be
+negative are shifted up by a multiple of the divisor first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from core.dtypes import BOOL, INDEX, INDEX32, INDEX64, INT32, INT64, DType
+from core.dtypes import BOOL, INDEX, INDEX64, INT32, INT64, DType
 from core.errors import CompilerBug, LimitExceeded
 from core.index import TRUE, conjuncts, negate, split
 from core.index.given import Given
@@ -17,13 +18,15 @@ from core.index.linear import build, shifted
 from core.ir.op import Op
 from core.ir.parts import access, coefficients, integer
 from core.ir.value import Value, constant, make
+from core.ir.walk import ordered
 
 Bounds = Callable[[Value], tuple[int, int]]
 _CONDITIONS = (Op.LESS, Op.ALL)
+_WIDTHS = ((32, INDEX, INT32), (64, INDEX64, INT64))  # bits, what never overflows, what may wrap
 
 
 def narrow(root: Value, *, index64: bool) -> tuple[Value, dict[Value, Value]]:
-    """The machine graph of a raw one, and what each value became. index64: the target has 64-bit integers. Raises LimitExceeded."""
+    """The machine graph of a raw one, and what each changed value became. index64: the target has 64-bit integers. Raises LimitExceeded."""
     work = _Narrowing(index64)
     return work.graph(root), work.done
 
@@ -36,73 +39,73 @@ def machine_condition(condition: Value, *, index64: bool) -> Value:
 class _Narrowing:
     def __init__(self, index64: bool) -> None:
         self.index64 = index64
-        self.done: dict[Value, Value] = {}
+        self.done: dict[Value, Value] = {}  # data and conditions that became something else
         self.machine: dict[tuple[Value, DType], Value] = {}
+        self.gated: dict[Value, _Gated] = {}
         self.fits_memo: dict[tuple[Value, int], bool] = {}
 
     # ---- the data graph --------------------------------------------------------------------------------------------------
 
     def graph(self, root: Value) -> Value:
-        done = self.done
-        stack = [root]
-        while stack:
-            x = stack[-1]
-            if x in done:
-                stack.pop()
-                continue
-            waiting = [s for s in data_sources(x) if s not in done]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            done[x] = self._rebuilt(x)
-            stack.pop()
-        return done[root]
+        changing: set[Value] = set()  # indices and conditions that are no machine values as they are, and data that has changed
+        for x in ordered(root):
+            if x.dtype is INDEX:
+                if not changing.isdisjoint(x.src) or not is_machine_index(x):
+                    changing.add(x)
+            elif x.op in _CONDITIONS:
+                if not changing.isdisjoint(x.src) or not is_machine_condition(x):
+                    changing.add(x)
+            elif not changing.isdisjoint(x.src):
+                self.done[x] = self._rebuilt(x)
+                changing.add(x)
+        return self.done.get(root, root)
 
     def _rebuilt(self, x: Value) -> Value:
-        match x.op:
-            case Op.LOAD | Op.STORE:
-                return self._access(x)
-            case Op.CAST if x.src[0].dtype is INDEX:
-                return make(Op.CAST, x.dtype, (self.plain(x.src[0], "a constant of index values"),))
-            case Op.RANGE | Op.SPECIAL:
-                return self.plain(x, "a loop or launch size")
-            case _:
-                src = tuple(self._source(s) for s in x.src)
-                return x if src == x.src else make(x.op, x.dtype, src, x.arg, x.lanes, (x.lo, x.hi))
+        if x.op is Op.LOAD or x.op is Op.STORE:
+            return self._access(x)
+        what = "a constant of index values" if x.op is Op.CAST else "an index"
+        return make(x.op, x.dtype, tuple([self._source(s, what) for s in x.src]), x.arg, x.lanes, (x.lo, x.hi))
 
-    def _source(self, s: Value) -> Value:
+    def _source(self, s: Value, what: str = "an index") -> Value:
         if s.op in _CONDITIONS:
             return self.condition(s)
         if s.dtype is INDEX:
-            return self.plain(s, "an index")
-        return self.done[s]
+            return self.plain(s, what)
+        return self.done.get(s, s)
 
     def _access(self, x: Value) -> Value:
         parts = access(x)
         places = self.addresses(parts.addresses, parts.gate if parts.gate is not None else TRUE)
-        rest = tuple(self._source(s) for s in x.src[1 + len(places) :])
-        return make(x.op, x.dtype, (self.done.get(x.src[0], x.src[0]), *places, *rest), x.arg, x.lanes)
+        rest = tuple([self._source(s) for s in x.src[1 + len(places) :]])
+        return make(x.op, x.dtype, (x.src[0], *places, *rest), x.arg, x.lanes, (x.lo, x.hi))
 
     # ---- widths ----------------------------------------------------------------------------------------------------------
 
     def addresses(self, values: tuple[Value, ...], gate: Value) -> tuple[Value, ...]:
         """Machine values of an address, all of one type."""
-        for bits, exact in ((32, INDEX32), (64, INDEX64)):
+        for bits, exact, wrapping in _WIDTHS:
             if bits == 64 and not self.index64:
                 break
             if all(self._fits(v, bits) for v in values):
                 return tuple(self.as_machine(v, exact, _own) for v in values)
-            if gate is not TRUE and gate.op in _CONDITIONS:
-                given = Given(conjuncts(gate))
-                if all(fits(v, bits, given.bounds) for v in values):
-                    return tuple(_Gated(self, given.bounds).as_machine(v, INT32 if bits == 32 else INT64) for v in values)
+            if gate.op in _CONDITIONS:
+                gated = self._gated(gate)
+                if all(fits(v, bits, gated.bounds) for v in values):
+                    return tuple(gated.as_machine(v, wrapping) for v in values)
         low, high = min(v.lo or 0 for v in values), max(v.hi or 0 for v in values)
         raise too_wide(low, high, 64 if self.index64 else 32)
+
+    def _gated(self, gate: Value) -> _Gated:
+        """Machine values where this condition holds."""
+        found = self.gated.get(gate)
+        if found is None:
+            found = self.gated[gate] = _Gated(self, Given(conjuncts(gate)).bounds)
+        return found
 
     def plain(self, x: Value, what: str) -> Value:
         """A machine value of an index used outside any gate."""
         if self._fits(x, 32):
-            return self.as_machine(x, INDEX32, _own)
+            return self.as_machine(x, INDEX, _own)
         if self.index64 and self._fits(x, 64):
             return self.as_machine(x, INDEX64, _own)
         raise too_wide(x.lo or 0, x.hi or 0, 64 if self.index64 else 32, what)
@@ -141,11 +144,10 @@ class _Narrowing:
             bound = 1 - limit if negated else limit
             below = make(Op.CMPLT, BOOL, (data, constant(bound, data.dtype))) if data.dtype is not BOOL else make(Op.NOT, BOOL, (data,))
             return make(Op.NOT, BOOL, (below,)) if negated else below
-        for bits, exact, wrapping in ((32, INDEX32, INT32), (64, INDEX64, INT64)):
-            low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        for bits, exact, wrapping in _WIDTHS:
             if bits == 64 and not self.index64:
                 break
-            if not low <= limit <= high:
+            if not int(exact.least) <= limit <= int(exact.greatest):
                 continue
             if self._fits(x, bits):
                 return make(Op.LESS, BOOL, (self.as_machine(x, exact, _own),), limit, 1, (0, 1))
@@ -190,11 +192,10 @@ class _Narrowing:
             case Op.CONST:
                 return constant(dtype.wrap(integer(v)), dtype)
             case Op.VARIABLE:
-                return converted(make(Op.VARIABLE, INDEX32, (), v.arg, 1, (v.lo, v.hi)), dtype)
+                return converted(v, dtype)
             case Op.RANGE | Op.SPECIAL:
-                own = INDEX32 if self._fits(v, 32) and self._fits(v.src[0], 32) else INDEX64
+                own = INDEX if self._fits(v, 32) and self._fits(v.src[0], 32) else INDEX64
                 atom = make(v.op, own, (self.as_machine(v.src[0], own, _own),), v.arg, 1, (v.lo, v.hi))
-                self.done[v] = atom
                 return converted(atom, dtype)
             case Op.INDEX_OF:
                 data = self._source(v.src[0])
@@ -237,24 +238,13 @@ class _Gated:
         self._work = _Narrowing(parent.index64)
         self._work.done = parent.done
         self._work.fits_memo = parent.fits_memo
-        self._bounds = bounds
+        self.bounds = bounds
 
     def as_machine(self, x: Value, dtype: DType) -> Value:
-        return self._work.as_machine(x, dtype, self._bounds)
+        return self._work.as_machine(x, dtype, self.bounds)
 
 
 _ATOMS = frozenset((Op.CONST, Op.VARIABLE, Op.RANGE, Op.SPECIAL, Op.INDEX_OF))
-
-
-def data_sources(x: Value) -> Iterable[Value]:
-    """The operands of a raw value that are data; those inside its indices and conditions included."""
-    for s in x.src:
-        if s.dtype is INDEX or s.op in _CONDITIONS:
-            for atom in sorted(s.free, key=lambda a: a.order):
-                if atom.op is Op.INDEX_OF:
-                    yield atom.src[0]
-        else:
-            yield s
 
 
 def _own(x: Value) -> tuple[int, int]:
@@ -268,9 +258,22 @@ def shift_of(low: int, by: Value) -> int:
     return -(low // integer(by)) if by.op is Op.CONST else -low
 
 
+def is_machine_index(v: Value) -> bool:
+    """Whether an index operation is one of the machine's as it stands, if its operands are: of 32 bits, dividing nothing below zero."""
+    if v.op is Op.DIV or v.op is Op.MOD:
+        numerator, divisor = v.src
+        if numerator.lo < 0 or divisor.lo < 1:  # type: ignore[operator]  # index values always have bounds
+            return False
+    return step_fits(v, 32, _own)
+
+
+def is_machine_condition(c: Value) -> bool:
+    """Whether a condition is one of the machine's as it stands, if its operands are: one comparison, not of a bare data value."""
+    return c.op is Op.LESS and int(INDEX.least) <= integer(c) <= int(INDEX.greatest) and _bare_value(c) is None
+
+
 def fits(x: Value, bits: int, bounds: Bounds) -> bool:
     """Whether x and everything computed on the way to it stays within a signed integer of `bits` bits."""
-    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     seen = set()
     stack = [x]
     while stack:
@@ -278,37 +281,42 @@ def fits(x: Value, bits: int, bounds: Bounds) -> bool:
         if v in seen:
             continue
         seen.add(v)
-        a, b = bounds(v)
-        if a < low or b > high:
+        if not step_fits(v, bits, bounds):
             return False
-        match v.op:
-            case Op.SUM:
-                part, factors = coefficients(v)
-                down, up = min(part, 0), max(part, 0)
-                for c, t in zip(factors, v.src, strict=True):
-                    ta, tb = bounds(t)
-                    down += min(c * ta, c * tb, 0)
-                    up += max(c * ta, c * tb, 0)
-                    if abs(c) > high:
-                        return False
-                if down < low or up > high:
-                    return False
-            case Op.PRODUCT:
-                size = 1
-                for t in v.src:
-                    ta, tb = bounds(t)
-                    size *= max(abs(ta), abs(tb), 1)
-                if size > high:
-                    return False
-            case Op.DIV | Op.MOD:
-                na, nb = bounds(v.src[0])
-                by = v.src[1]
-                raised = shift_of(na, by) * (by.hi or 1)
-                if nb + raised > high:
-                    return False
         if v.op not in _ATOMS:
             stack.extend(v.src)
     return True
+
+
+def step_fits(v: Value, bits: int, bounds: Bounds) -> bool:
+    """As `fits`, of this one operation on operands that fit."""
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    a, b = bounds(v)
+    if a < low or b > high:
+        return False
+    match v.op:
+        case Op.SUM:
+            part, factors = coefficients(v)
+            down, up = min(part, 0), max(part, 0)
+            for c, t in zip(factors, v.src, strict=True):
+                if abs(c) > high:
+                    return False
+                ta, tb = bounds(t)
+                down += min(c * ta, c * tb, 0)
+                up += max(c * ta, c * tb, 0)
+            return low <= down and up <= high
+        case Op.PRODUCT:
+            size = 1
+            for t in v.src:
+                ta, tb = bounds(t)
+                size *= max(abs(ta), abs(tb), 1)
+            return size <= high
+        case Op.DIV | Op.MOD:
+            na, nb = bounds(v.src[0])
+            by = v.src[1]
+            return nb + shift_of(na, by) * (by.hi or 1) <= high
+        case _:
+            return True
 
 
 def sum_of(dtype: DType, part: int, terms: list[tuple[Value, int]], bounds: tuple[int | None, int | None] | None) -> Value:

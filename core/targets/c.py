@@ -71,7 +71,7 @@ DIALECT = Dialect(
     types={
         "bool": "_Bool", "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "uint16": "uint16_t", "int32": "int32_t",
         "uint32": "uint32_t", "int64": "int64_t", "uint64": "uint64_t", "float16": "_Float16", "float32": "float", "float64": "double",
-        "index32": "int", "index64": "int64_t",
+        "index": "int", "index64": "int64_t",
     },
     memory={"bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t"},
     suffixes={"uint32": "u", "int64": "LL", "uint64": "ull"},

@@ -60,7 +60,7 @@ DIALECT = Dialect(
     comment="/* {x} */",
     types={
         "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int", "uint32": "uint",
-        "int64": "long", "uint64": "ulong", "float16": "half", "float32": "float", "float64": "double", "index32": "int", "index64": "long",
+        "int64": "long", "uint64": "ulong", "float16": "half", "float32": "float", "float64": "double", "index": "int", "index64": "long",
     },
     memory={"bool": "uchar", "float16": "ushort", "bfloat16": "ushort"},
     suffixes={"uint32": "u", "int64": "L", "uint64": "ul"},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dtypes import BOOL, DTYPES, FLOAT16, INDEX, INDEX32, INT32, INT64, VOID, DType
+from core.dtypes import BOOL, DTYPES, FLOAT16, INDEX, INDEX64, INT32, INT64, VOID, DType
 from core.index import add, floordiv, less, mod, number, scale
 from core.ir.op import OPS, Op
 from core.ir.parse import parse
@@ -18,7 +18,7 @@ from core.linear.order import linearize
 from tests.core.ir.graphs import TYPES, graph, scalar
 
 FLOAT32 = DTYPES["float32"]
-EVERY_TYPE = (*TYPES, INDEX, INDEX32, VOID)
+EVERY_TYPE = (*TYPES, INDEX, INDEX64, VOID)
 
 
 @given(st.integers(0, 10**9))
@@ -41,7 +41,7 @@ def anything(draw: st.DrawFn) -> Value:
 def _any_value(random: Random, made: list[Value]) -> Value:
     op, dtype, lanes = random.choice(list(OPS)), random.choice(EVERY_TYPE), random.choice((1, 1, 2, 4))
     if op is Op.CONST or not made:
-        dtype = random.choice((*TYPES, INDEX, INDEX32))
+        dtype = random.choice((*TYPES, INDEX, INDEX64))
         return constant(random.randrange(99) if dtype.is_index else scalar(random, dtype), dtype, lanes)
     count = OPS[op].arity if OPS[op].arity is not None else random.randrange(4)
     if op in (Op.LOAD, Op.STORE):

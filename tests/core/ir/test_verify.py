@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INDEX, INDEX32, INT8, INT32, UINT8, VOID, DType
+from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INDEX, INT8, INT32, UINT8, VOID, DType
 from core.errors import CompilerBug
 from core.index import less, number
+from core.index.linear import shifted
 from core.ir.form import RULES
 from core.ir.op import OPS, Op
 from core.ir.value import Value, alu, constant, make, sink
@@ -124,10 +125,14 @@ def test_graphs_as_they_are_lowered_are_well_formed() -> None:
         verify(graph(seed), "raw", "made")
 
 
-def test_no_exact_index_is_left_on_the_machine() -> None:
-    verify(make(Op.LOAD, FLOAT32, (array(), constant(0, INDEX32)), (1, False)), "machine", "narrowed")
-    with pytest.raises(CompilerBug, match="machine integers"):
-        verify(x(), "machine", "narrowed")
+def test_an_index_of_the_machine_fits_32_bits_and_divides_nothing_negative() -> None:
+    lane = make(Op.SPECIAL, INDEX, (number(8),), ("local", 0), 1, (0, 7))
+    quotient = make(Op.DIV, INDEX, (lane, number(2)), None, 1, (0, 3))
+    verify(make(Op.LOAD, FLOAT32, (array(), quotient), (1, False)), "machine", "narrowed")
+
+    for wrong in (number(1 << 31), number(-1 - (1 << 31)), make(Op.DIV, INDEX, (shifted(lane, -1), number(2)), None, 1, (-1, 3))):
+        with pytest.raises(CompilerBug, match="machine integers"):
+            verify(make(Op.LOAD, FLOAT32, (array(), wrong), (1, False)), "machine", "narrowed")
 
 
 def test_one_launch_id_of_a_kind_and_dimension() -> None:

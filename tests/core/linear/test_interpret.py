@@ -8,7 +8,7 @@ from collections.abc import MutableSequence
 import numpy as np
 import pytest
 
-from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INDEX32, INT8, INT32, VOID, DType
+from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INDEX, INT8, INT32, VOID, DType
 from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant, make
 from core.linear.interpret import Fault, run
@@ -16,7 +16,7 @@ from core.linear.listing import Listing
 
 
 def index(n: int) -> Value:
-    return constant(n, INDEX32)
+    return constant(n, INDEX)
 
 
 def buffer(number: int, dtype: DType = INT32, access: str = "readwrite") -> Value:
@@ -28,7 +28,7 @@ def shared(elements: int = 4, dtype: DType = INT32) -> Value:
 
 
 def launch(kind: str, extent: int = 4, dimension: int = 0) -> Value:
-    return make(Op.SPECIAL, INDEX32, (index(extent),), (kind, dimension), 1, (0, extent - 1))
+    return make(Op.SPECIAL, INDEX, (index(extent),), (kind, dimension), 1, (0, extent - 1))
 
 
 def load(array: Value, at: Value, *rest: Value, gated: bool = False, lanes: int = 1) -> Value:
@@ -67,7 +67,7 @@ def test_every_work_item_runs() -> None:
 
 @pytest.mark.parametrize(("turns", "expected"), [(4, 6), (1, 0), (0, 0)])
 def test_a_register_is_carried_by_its_loop_and_holds_its_start_where_there_is_no_turn(turns: int, expected: int) -> None:
-    loop = make(Op.RANGE, INDEX32, (make(Op.VARIABLE, INDEX32, (), ("n", 0, 9)),), (0, "reduce"))
+    loop = make(Op.RANGE, INDEX, (make(Op.VARIABLE, INDEX, (), ("n", 0, 9), 1, (0, 9)),), (0, "reduce"))
     value = load(buffer(1), loop)
     register, added, update = total(loop, value)
     held = {0: [99], 1: [0, 1, 2, 3]}
@@ -78,8 +78,8 @@ def test_a_register_is_carried_by_its_loop_and_holds_its_start_where_there_is_no
 
 
 def test_an_inner_register_starts_anew_in_each_turn_of_the_outer_loop() -> None:
-    outer = make(Op.RANGE, INDEX32, (index(3),), (0, "output"), 1, (0, 2))
-    inner = make(Op.RANGE, INDEX32, (index(2),), (1, "reduce"), 1, (0, 1))
+    outer = make(Op.RANGE, INDEX, (index(3),), (0, "output"), 1, (0, 2))
+    inner = make(Op.RANGE, INDEX, (index(2),), (1, "reduce"), 1, (0, 1))
     register, added, update = total(inner, constant(1, INT32), start=10)
     held = {0: [0, 0, 0]}
 
@@ -155,7 +155,7 @@ def reversed_in_shared(*, barrier: bool) -> Listing:
     number = cast(lane, INT32)
     first = store(shared(), lane, number)
     between = [make(Op.BARRIER, VOID, (first,))] if barrier else []
-    opposite = make(Op.SUM, INDEX32, (lane,), (3, (-1,)), 1, (0, 3))
+    opposite = make(Op.SUM, INDEX, (lane,), (3, (-1,)), 1, (0, 3))
     value = load(shared(), opposite, *between)
     return listing(lane, number, first, *between, opposite, value, store(buffer(0), lane, value), local=(4, 1, 1))
 
@@ -207,7 +207,7 @@ def test_two_work_items_at_one_element_are_a_fault_if_one_writes() -> None:
 
 def test_an_index_that_leaves_its_type_is_a_fault() -> None:
     at = launch("global", 4)
-    far = make(Op.SUM, INDEX32, (at,), (0, (1 << 31,)))
+    far = make(Op.SUM, INDEX, (at,), (0, (1 << 31,)), 1, (0, 3 << 31))
 
     run(listing(at, far), {}, groups=(1, 1, 1))
     with pytest.raises(Fault, match="is 2147483648"):

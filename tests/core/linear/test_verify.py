@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.dtypes import BOOL, FLOAT32, INDEX32, INT32, VOID
+from core.dtypes import BOOL, FLOAT32, INDEX, INT32, VOID
 from core.errors import CompilerBug
 from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant, make
@@ -20,7 +20,7 @@ def listing(*body: Value) -> Listing:
 
 
 def loop(number: int = 0, role: str = "reduce") -> Value:
-    return make(Op.RANGE, INDEX32, (index(4),), (number, role), 1, (0, 3))
+    return make(Op.RANGE, INDEX, (index(4),), (number, role), 1, (0, 3))
 
 
 def kept(value: Value, at: int = 0) -> Value:
@@ -176,7 +176,7 @@ def no_argument_of_this_kernel() -> Listing:
 
 
 def no_variable_of_this_kernel() -> Listing:
-    unknown = make(Op.VARIABLE, INDEX32, (), ("m", 0, 9), 1, (0, 9))
+    unknown = make(Op.VARIABLE, INDEX, (), ("m", 0, 9), 1, (0, 9))
     value = load(buffer(1), unknown)
     return listing(value, kept(value))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core import LimitExceeded, Request, compile_kernel
-from core.dtypes import INDEX32, INDEX64, INT32
+from core.dtypes import INDEX, INDEX64, INT32
 from core.ir.op import Op
 from core.ir.value import Value
 from core.passes.narrow import narrow
@@ -141,4 +141,4 @@ def test_bounds_on_a_bare_value_are_compared_in_its_own_type() -> None:
 def test_loops_and_launch_indices_are_narrow() -> None:
     listing, _ = listing_of(copy([8, 8], "axis1*8 + axis0"), "opencl")
 
-    assert {INDEX32.name} == types(listing.body, Op.SPECIAL)
+    assert {INDEX.name} == types(listing.body, Op.SPECIAL)
