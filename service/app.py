@@ -17,8 +17,8 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from core import COMPILER, LatheError
-from service.api import ROUTERS, WITH_DEVICES
-from service.api.bodies import ProblemDocument
+from service.api import ROUTERS, WITH_DEVICES, compile, validate
+from service.api.bodies import CALL, ProblemDocument
 from service.api.validate import VALIDATION
 from service.catalog import Catalog, Lifetimes
 from service.device import attached
@@ -28,7 +28,8 @@ from service.device.validation import Validation
 from service.errors import PROBLEM_JSON, Defect, HttpRefused, from_status
 from service.flight.local import Flights
 from service.flow import Flow
-from service.front import CALL, Call, Front
+from service.front import Call, Front
+from service.jobs.jobs import Jobs
 from service.logs import AccessLog, logger
 from service.metrics import BREAKER_STATES, Metrics
 from service.services import CompilerService, Services
@@ -84,6 +85,7 @@ def sizes_of(settings: Settings) -> Sizes:
         start_s=settings.worker_start_s,
         job_s=settings.compile_seconds,
         queue=settings.queue_limit,
+        client_queue=settings.queue_limit_client,
         queue_s=settings.queue_seconds,
     )
 
@@ -119,7 +121,9 @@ def build_app(
     lifetimes = Lifetimes(settings.program_lifetime_s, settings.refusal_lifetime_s, settings.memory_seconds)
     catalog = Catalog(store, metrics, ready_bytes=settings.memory_bytes // 2, lifetimes=lifetimes, secret=settings.store_secret)
     flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics)
-    services = Services(settings, metrics, catalog, compiler, flow, AccessLog(settings.access_log))
+    jobs = Jobs(catalog, most=settings.jobs_limit, lifetime_s=settings.job_lifetime_s, stale_s=settings.job_stale_s)
+    services = Services(settings, metrics, catalog, compiler, flow, jobs, AccessLog(settings.access_log))
+    jobs.kinds[compile.KIND] = compile.work(flow)
     if attach is not None:
         services.extras[VALIDATION] = Validation(attach, catalog, metrics, settings.validate_points)
 
@@ -155,6 +159,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
     validation = services.extras.get(VALIDATION)
     if isinstance(validation, Validation) and await validation.start():
         services.flow.validator = validation
+        services.jobs.kinds[validate.KIND] = validate.work(services)
         for router in WITH_DEVICES:
             app.include_router(router)
     services.phase.started = True
@@ -167,6 +172,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         services.ready()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(settings.drain_seconds):
+                await services.jobs.drain()
                 await services.compiler.drain()
                 await services.flow.flights.settle()
         care.cancel()

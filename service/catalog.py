@@ -163,6 +163,16 @@ class Catalog:
         if report.get("verdict") == WRONG:
             self.forget_ready(key)
 
+    # what other parts of the service keep
+
+    async def notes(self, names: list[Name]) -> list[bytes | None]:
+        """The contents under these names, in one round trip; None where there is none, or the store can't say."""
+        return [None if record is None else record.content for record in await self._many(names)]
+
+    async def note(self, contents: Mapping[Name, bytes], lifetime_s: float) -> None:
+        """Keeps contents under names, as well as the store can."""
+        await self._put(*(Entry(name, seal(name, content, secret=self._secret), lifetime_s) for name, content in contents.items()))
+
     def forget_ready(self, key: Key) -> None:
         """Drops the program from this process's memory: the store is asked next time."""
         held = self._ready.pop(key, None)

@@ -31,7 +31,7 @@ PROBLEM_PAGE = "/docs/problems"  # `type` of a problem is this page and its cate
 # What a client may be told of an error's facts. The rest (a listing of micro-ops) is for the log.
 TOLD = (
     "pointer", "expected", "got", "limit", "needed", "allowed", "option", "reason", "axes", "node", "target", "feature",
-    "stage", "log", "checks",
+    "stage", "log", "checks", "retry_after_s",
 )  # fmt: skip
 
 
@@ -51,6 +51,12 @@ class ServiceError(LatheError):
 
 class QueueFull(ServiceError):
     """overload: more requests wait for a worker than the queue may hold, or one has waited too long."""
+
+    category: ClassVar[str] = "overload"
+
+
+class OverQuota(ServiceError):
+    """overload: one client asks for more at once than it may (HTTP 429); others are served meanwhile."""
 
     category: ClassVar[str] = "overload"
 
@@ -153,6 +159,7 @@ STATUS: Mapping[type[LatheError], int] = {
     OutOfMemory: 422,
     BodyTooLarge: 413,
     TimedOut: 504,
+    OverQuota: 429,
     ServiceError: 503,
     TextRejected: 500,
     CompilerBug: 500,

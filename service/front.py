@@ -19,9 +19,10 @@ from fastapi import FastAPI
 
 from core import CompilerBug, LatheError
 from service.answer import Answer, Headers
-from service.api.bodies import BODY, JSON, received, takes_kind
+from service.api.bodies import BODY, CALL, JSON, received, takes_kind
 from service.api.compile import compiled
 from service.api.programs import held, served
+from service.caller import CALLER, Caller
 from service.errors import PROBLEM_JSON, Defect, Problem, Quarantined, problem
 from service.flow import Done
 from service.logs import logger, request_id, trace_id
@@ -35,7 +36,6 @@ Send = Callable[[Message], Awaitable[None]]
 
 log = logger("http")
 
-CALL = "lathe.call"  # where the framework's handlers find the Call, in the scope
 PROGRAM = "/program/"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
 PLAIN_JSON = frozenset((b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"))
@@ -63,6 +63,12 @@ class Call:
         self.ended = False
         self.key: str | None = None
         self.result: str | None = None
+
+    @property
+    def client(self) -> str:
+        """The address it came from."""
+        client = self.scope.get("client")
+        return client[0] if client else ""
 
     def takes_json(self) -> bool:
         accept = self.headers.get(b"accept")
@@ -210,6 +216,7 @@ class Front:
         if call.trace_id is not None:
             structlog.contextvars.bind_contextvars(trace_id=call.trace_id)
         call.scope[CALL] = call
+        CALLER.set(Caller(call.client))
         await self._app(call.scope, receive, call.send)
 
     def _account(self, call: Call, route: str) -> None:
@@ -223,10 +230,9 @@ class Front:
         counts[0].inc()
         counts[1].observe(seconds)
         if self._services.access.enabled:
-            client = call.scope.get("client")
             self._services.access.line(
                 method=call.method, path=call.path, status=call.status, seconds=seconds, request_id=call.request_id,
-                trace_id=call.trace_id, client=client[0] if client else "", key=call.key, result=call.result, size=call.size,
+                trace_id=call.trace_id, client=call.client, key=call.key, result=call.result, size=call.size,
             )  # fmt: skip
 
 

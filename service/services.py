@@ -10,6 +10,7 @@ from fastapi import Request
 from core import Limits
 from service.catalog import Catalog
 from service.flow import Compiler, Flow
+from service.jobs.jobs import Jobs
 from service.logs import AccessLog
 from service.metrics import Metrics
 from service.settings import Settings
@@ -52,6 +53,7 @@ class Services:
     catalog: Catalog
     compiler: CompilerService
     flow: Flow
+    jobs: Jobs
     access: AccessLog
     phase: Phase = field(default_factory=Phase)
     extras: dict[str, object] = field(default_factory=dict)

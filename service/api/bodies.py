@@ -21,6 +21,7 @@ from service.services import services
 T = TypeVar("T")
 
 JSON = "application/json"
+CALL = "lathe.call"  # where handlers find the front's account of the request, in the scope
 BODY = "lathe.body"  # where `front` leaves a body it has read already, in the scope
 
 Receive = Callable[[], Awaitable[Any]]
@@ -91,18 +92,19 @@ class ClientGone(HttpRefused):
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, which is cancelled when the client closes the connection meanwhile."""
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(receive))
+    leaving = asyncio.ensure_future(gone(receive))
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise ClientGone
         return task.result()
     finally:
-        gone.cancel()
+        leaving.cancel()
         task.cancel()
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
+    """Returns when the client has closed the connection. Only to be called once the body is read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -164,13 +166,17 @@ class ProblemDocument(BaseModel):
 
 WHEN = {
     400: "The body is not one JSON text, or not in the content coding it claims.",
+    401: "A token is needed, or the one sent is not known.",
+    403: "The token does not have the scope that this needs.",
     404: "It is not here.",
     406: "The media types the client takes do not include the one there is.",
     408: "The body did not come in time.",
+    409: "It is too late for that.",
     410: "The program has failed validation and is served no more.",
     413: "The body, as sent or inflated, is too large.",
     415: "The body's media type or content coding is not one that is understood.",
     422: "The request can't be compiled: `wire`, `ast`, `option`, `target` or `limit`, with the place.",
+    429: "This client asks for more at once than it may. `Retry-After` says when to ask again.",
     500: "A defect of the service or of the compiler.",
     503: "The queue is full, a worker was lost, or the service is about to end. `Retry-After` says when to ask again.",
     504: "The compile was stopped at its time limit.",

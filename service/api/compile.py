@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
 
 from service.answer import Answer, Headers
-from service.api.bodies import JSON, acceptable, content, gives, problems, takes, unless_gone
+from service.api.bodies import JSON, acceptable, content, gives, problems, takes
 from service.api.examples import COMPILES, PROGRAM_SCHEMA, REQUEST_SCHEMA
+from service.api.prefer import ACCEPTED, PREFER, within
 from service.codings import chosen
-from service.flow import Done
-from service.services import services
+from service.flow import Done, Flow
+from service.jobs.jobs import Work
 
 ROUTER = APIRouter(tags=["compile"])
+
+
+KIND = "compile"
+
+
+def work(flow: Flow) -> Work[Done]:
+    """What a compile is as a job."""
+
+    def told(done: Done) -> dict[str, Any]:
+        result = {"status": 200, "key": done.answer.key, "result": done.result, "location": f"/program/{done.answer.key}"}
+        if done.validated is not None:
+            result["validated"] = done.validated
+        return result
+
+    return Work(flow.compile, told)
 
 
 def compiled(answer: Answer, result: bytes, accept_encoding: bytes) -> tuple[Headers, bytes]:
@@ -25,7 +43,7 @@ def compiled(answer: Answer, result: bytes, accept_encoding: bytes) -> tuple[Hea
     operation_id="compile",
     summary="Compile a kernel",
     response_class=Response,
-    openapi_extra=takes(REQUEST_SCHEMA, COMPILES),
+    openapi_extra={**takes(REQUEST_SCHEMA, COMPILES), "parameters": [PREFER]},
     responses={
         **gives(
             "The program.",
@@ -39,14 +57,17 @@ def compiled(answer: Answer, result: bytes, accept_encoding: bytes) -> tuple[Hea
                 "Server-Timing": "the stages and their milliseconds",
             },
         ),
-        **problems(400, 406, 408, 413, 415, 422, 500, 503, 504),
+        **ACCEPTED,
+        **problems(400, 406, 408, 413, 415, 422, 429, 500, 503, 504),
     },
 )
 async def compile_(request: Request) -> Response:
     """The program for a kernel, from the store where it is there. A kernel is compiled once, however many ask for it."""
     acceptable(request.headers.get("accept"), JSON)
-    parts = services(request)
-    done = await unless_gone(request.receive, parts.flow.compile(await content(request)))
+    return await within(request, KIND, await content(request), lambda done: _answer(request, done))
+
+
+def _answer(request: Request, done: Done) -> Response:
     note = request.scope.get("lathe.note")
     if note is not None:
         note(done)

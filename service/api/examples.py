@@ -56,6 +56,13 @@ LOOKUPS: Json = {
     "with their programs": {"keys": ["0" * 64], "return": "programs"},
 }
 
+BATCHES: Json = {"two kernels": {"requests": list(COMPILES.values())[:2]}}
+
+EXPLAINED_KEYS: Json = {
+    "of one request": {"request": COMPILES["row sums in OpenCL"]},
+    "why two differ": {"requests": list(COMPILES.values())[:2]},
+}
+
 _SIZE: Json = {"type": ["integer", "string"], "description": "an integer, or an expression of the variables"}
 _VIEW: Json = {
     "type": "object",
@@ -195,3 +202,33 @@ EXPLANATION_SCHEMA = _object(
     tunings=_list({"type": "object"}),
     binaries=_list({"type": "object"}),
 )
+_PROBLEM = {"oneOf": [{"$ref": "#/components/schemas/Problem"}, {"type": "null"}]}
+JOB_SCHEMA = _object(
+    id=KEY,
+    kind={"enum": ["compile", "validate"]},
+    state={"enum": ["queued", "running", "done", "failed", "cancelled"]},
+    created_at={"type": "string", "format": "date-time"},
+    updated_at={"type": "string", "format": "date-time"},
+    attempts={"type": "integer", "minimum": 1, "description": "how many processes have begun it"},
+    result={"type": ["object", "null"]},
+    problem=_PROBLEM,
+    links=_object(self=_TEXT, events=_TEXT),
+)
+JOB_SCHEMA["properties"]["program"] = {"description": "of a compile that is done: what it would have answered"}
+
+_PARTS = {
+    "type": "object",
+    "description": "each part of the key, with its value and a digest of it",
+    "additionalProperties": _object(digest=KEY, value={}),
+}
+_DIFFERENCE = _object(part=_TEXT, pointer=_TEXT)
+KEY_SCHEMA: Json = {
+    "type": "object",
+    "required": ["keys", "parts"],
+    "properties": {
+        "keys": _list(KEY),
+        "parts": _list(_PARTS),
+        "differ": _list(_TEXT),
+        "differences": _list(_DIFFERENCE),
+    },
+}

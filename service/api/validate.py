@@ -12,17 +12,20 @@ from fastapi import APIRouter, Request, Response
 
 from core import CompilerBug, RequestError, WireError, read_json
 from service.answer import Answer
-from service.api.bodies import JSON, acceptable, answered, content, gives, problems, takes, unless_gone
+from service.api.bodies import JSON, acceptable, answered, content, gives, problems, takes
 from service.api.examples import KEY, REQUEST_SCHEMA, SUM
+from service.api.prefer import ACCEPTED, PREFER, within
 from service.api.programs import held
 from service.device.validation import Report, Validation
 from service.errors import refusal_from_json, refusal_to_json
+from service.jobs.jobs import Work
 from service.services import Services, services
 
 ROUTER = APIRouter(tags=["devices"])
 VALIDATE = APIRouter(tags=["devices"])
 
 VALIDATION = "validation"  # the name of the part among the services' extras
+KIND = "validate"  # of job
 MEMBERS = ("key", "request", "seeds", "special", "device")
 SEEDS = (0, 1)
 MOST_SEEDS = 16
@@ -92,8 +95,12 @@ _DEVICES: dict[str, Any] = {
     operation_id="validate",
     summary="Run a program and see whether it is right",
     response_class=Response,
-    openapi_extra=takes(_BODY, VALIDATES),
-    responses={**gives("What came of it.", _REPORT), **problems(400, 404, 406, 408, 410, 413, 415, 422, 500, 503, 504)},
+    openapi_extra={**takes(_BODY, VALIDATES), "parameters": [PREFER]},
+    responses={
+        **gives("What came of it.", _REPORT),
+        **ACCEPTED,
+        **problems(400, 404, 406, 408, 410, 413, 415, 422, 429, 500, 503, 504),
+    },
 )
 async def validate(request: Request) -> Response:
     """Runs a program, by key or by request, and compares every element with a reference evaluation.
@@ -101,8 +108,14 @@ async def validate(request: Request) -> Response:
     What came of it is kept beside the program, whose bytes never change. One that is wrong is served no more.
     """
     acceptable(request.headers.get("accept"), JSON)
-    report = await unless_gone(request.receive, _validated(services(request), await content(request)))
-    return answered(request, report, headers={"cache-control": "no-store"})
+    return await within(
+        request, KIND, await content(request), lambda report: answered(request, report, headers={"cache-control": "no-store"})
+    )
+
+
+def work(parts: Services) -> Work[Report]:
+    """What a validation is as a job."""
+    return Work(lambda body: _validated(parts, body), dict)
 
 
 async def _validated(parts: Services, body: bytes) -> Report:
@@ -147,17 +160,17 @@ async def _answer(parts: Services, value: dict[str, Any]) -> Answer:
     try:
         done = await parts.flow.compile(json.dumps(value["request"]).encode())
     except RequestError as error:
-        raise _within(error) from None
+        raise within_member(error, "/request") from None
     return done.answer
 
 
-def _within(error: RequestError) -> RequestError:
-    """The same refusal, its pointer leading into this body's `request`."""
+def within_member(error: RequestError, at: str) -> RequestError:
+    """The same refusal of a request that is a member of a body: its pointer leads there."""
     told = refusal_to_json(error)
     facts = error.facts()
     if "pointer" not in facts or isinstance(error, CompilerBug):
         return error
-    return refusal_from_json(told | {"facts": facts | {"pointer": f"/request{facts['pointer']}"}})
+    return refusal_from_json(told | {"facts": facts | {"pointer": f"{at}{facts['pointer']}"}})
 
 
 @ROUTER.get(

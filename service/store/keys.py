@@ -16,12 +16,15 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class Kind(StrEnum):
-    """What is kept under a program's key."""
+    """What is kept under a program's key, or another name of the same form."""
 
     PROGRAM = "program"  # the answer of the wire page; never changes
     REQUEST = "request"  # the canonical request it was compiled from; never changes
     REFUSAL = "refusal"  # why there is no program; for a short time
     VALIDATION = "validation"  # what runs on devices have said of it; grows
+    JOB = "job"  # a job's state, under its id
+    JOB_BODY = "job-body"  # what it was asked
+    JOB_CANCEL = "job-cancel"  # there, where somebody wants it cancelled
 
 
 LASTING = frozenset((Kind.PROGRAM, Kind.REQUEST))  # never change, so a nearer copy is as good as the original

@@ -8,7 +8,6 @@ another.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,10 +17,12 @@ from typing import Generic, TypeVar
 
 from pebble import ProcessExpired
 
-from service.errors import Draining, OutOfMemory, QueueFull, TimedOut, WorkerLost
+from service.caller import CALLER
+from service.errors import Draining, OutOfMemory, OverQuota, QueueFull, TimedOut, WorkerLost
 from service.logs import logger
 from service.metrics import Metrics
 from service.workers import task
+from service.workers.queue import FairQueue
 from service.workers.slot import Sizes, Slot, State, end, pids_of
 
 J = TypeVar("J")
@@ -56,7 +57,7 @@ class Pool(Generic[J, R]):
         self._metrics = metrics
         self._slots = [Slot(number, sizes) for number in range(sizes.workers)]
         self._idle: deque[Slot] = deque()
-        self._queue: deque[tuple[float, asyncio.Future[Slot]]] = deque()
+        self._queue: FairQueue[asyncio.Future[Slot]] = FairQueue()
         self._starts: set[asyncio.Task[None]] = set()
         self._draining = False
         self._mean_s = 0.1  # of a job, smoothed: how long a queue will take
@@ -79,7 +80,7 @@ class Pool(Generic[J, R]):
 
     @property
     def waiting(self) -> int:
-        return sum(not future.done() for _, future in self._queue)
+        return len(self._queue)
 
     @property
     def running(self) -> int:
@@ -92,8 +93,8 @@ class Pool(Generic[J, R]):
     async def job(self, job: J, wanted: Callable[[], bool] = lambda: True) -> tuple[R, float]:
         """The result of a job, and how many seconds it waited for a worker.
 
-        wanted: asked when a worker is free; a no raises Abandoned. Raises QueueFull, TimedOut, OutOfMemory, WorkerLost (a
-        worker died, and the next one too) or Draining. Once begun, a job runs to its end whoever stops waiting for it.
+        wanted: asked when a worker is free; a no raises Abandoned. Raises QueueFull, OverQuota, TimedOut, OutOfMemory, WorkerLost
+        (a worker died, and the next one too) or Draining. Once begun, a job runs to its end whoever stops waiting for it.
         """
         if self._draining:
             raise Draining("this process is about to end and starts no compile", retry_after_s=1)
@@ -106,6 +107,7 @@ class Pool(Generic[J, R]):
             if not wanted():
                 self._free(slot)
                 raise Abandoned
+            CALLER.get().told("running")
             try:
                 return await self._on(slot, job), waited_s
             except _NeverBegan:  # the process was gone already: no fault of this job
@@ -135,7 +137,7 @@ class Pool(Generic[J, R]):
     def update(self) -> None:
         """Brings the gauges up to date, and replaces idle slots that are of no use any more."""
         self._metrics.queue_depth.set(self.waiting)
-        oldest = next((since for since, future in self._queue if not future.done()), None)
+        oldest = self._queue.oldest()
         self._metrics.queue_oldest_seconds.set(0.0 if oldest is None else time.monotonic() - oldest)
         for slot in list(self._idle):
             if not slot.pool.active:
@@ -151,37 +153,55 @@ class Pool(Generic[J, R]):
                 self._turn(slot, State.BUSY)
                 return slot
             self._restart(slot, "lost")
-        if self.waiting >= self._sizes.queue:
-            raise QueueFull(
-                f"{self.waiting} compiles wait for a worker, as many as may",
-                retry_after_s=self._clears_in_s(),
-                limit="queue_limit",
-                allowed=self._sizes.queue,
-                needed=self.waiting + 1,
-            )
+        client = CALLER.get().name
+        self._check_room(client)
         future: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
-        entry = (time.monotonic(), future)
-        self._queue.append(entry)
+        place = self._queue.add(client, future, time.monotonic())
         try:
             return await asyncio.wait_for(future, self._sizes.queue_s)
         except TimeoutError:
-            raise QueueFull(
-                f"no worker was free within {self._sizes.queue_s:g} s",
-                retry_after_s=self._clears_in_s(),
-                limit="queue_seconds",
-                allowed=self._sizes.queue_s,
-            ) from None
+            raise self._too_long(self._sizes.queue_s) from None
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():
                 self._free(future.result())
             raise
         finally:
-            with contextlib.suppress(ValueError):
-                self._queue.remove(entry)
+            self._queue.remove(place)
+
+    def _check_room(self, client: str) -> None:
+        """Raises where one more job would have to wait in vain, so that its client learns it now and not at a time limit."""
+        sizes = self._sizes
+        if self.waiting >= sizes.queue:
+            raise QueueFull(
+                f"{self.waiting} compiles wait for a worker, as many as may",
+                retry_after_s=self._clears_in_s(),
+                limit="queue_limit",
+                allowed=sizes.queue,
+                needed=self.waiting + 1,
+            )
+        if self._queue.held_by(client) >= sizes.client_queue:
+            raise OverQuota(
+                f"{sizes.client_queue} compiles of this client wait for a worker, as many as may",
+                retry_after_s=self._clears_in_s(),
+                limit="queue_limit_client",
+                allowed=sizes.client_queue,
+                needed=sizes.client_queue + 1,
+            )
+        expected_s = self.waiting * self._mean_s / len(self._slots)
+        if expected_s > sizes.queue_s:
+            raise self._too_long(expected_s)
+
+    def _too_long(self, seconds: float) -> QueueFull:
+        return QueueFull(
+            f"no worker is free within {self._sizes.queue_s:g} s",
+            retry_after_s=self._clears_in_s(),
+            limit="queue_seconds",
+            allowed=self._sizes.queue_s,
+            needed=round(seconds, 3),
+        )
 
     def _free(self, slot: Slot) -> None:
-        while self._queue:
-            _, future = self._queue.popleft()
+        while (future := self._queue.take()) is not None:
             if not future.done():
                 self._turn(slot, State.BUSY)
                 future.set_result(slot)

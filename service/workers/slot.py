@@ -39,6 +39,7 @@ class Sizes:
     start_s: float = 60.0
     job_s: float = 30.0
     queue: int = 512
+    client_queue: int = 256
     queue_s: float = 60.0
 
 

@@ -164,7 +164,17 @@ async def running(store: Store | None = None, compiler: FakeCompiler | None = No
     front, services = build_app(settings(**values), store or MemoryStore(1 << 24), compiler, Metrics())
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with front.life(), httpx.AsyncClient(transport=transport, base_url="http://lathe") as client:
-        yield Running(front, services, compiler, client)
+        try:
+            yield Running(front, services, compiler, client)
+        finally:
+            compiler.gate.set()
+
+
+class SharedStore(MemoryStore):
+    """A store for several services in this process: it stays when one of them ends."""
+
+    async def close(self) -> None:
+        return None
 
 
 def told(response: httpx.Response, status: int, category: str) -> Json:
