@@ -30,7 +30,7 @@ ById = Annotated[str, Path(alias="id", description="as the `Location` of a 202 h
     operation_id="job",
     summary="What has become of a job",
     response_class=Response,
-    responses={**gives("The job: `result` or `problem` are there once it has ended.", JOB_SCHEMA), **problems(404, 406)},
+    responses={**gives("The job: `result` or `problem` are there once it has ended.", JOB_SCHEMA), **problems(404, 406, 422)},
 )
 async def job(request: Request, name: ById) -> Response:
     """Its state, and its result (a compile's with the program) or problem. Any replica answers for any job of its store."""
@@ -44,7 +44,7 @@ async def job(request: Request, name: ById) -> Response:
     operation_id="cancel_job",
     summary="Cancel a job",
     response_class=Response,
-    responses={**gives("The job, cancelled.", JOB_SCHEMA), **problems(403, 404, 406, 409)},
+    responses={**gives("The job, cancelled.", JOB_SCHEMA), **problems(403, 404, 406, 409, 422)},
 )
 async def cancel(request: Request, name: ById) -> Response:
     """Cancels it, wherever it runs; cancelling twice is as once. A job that has ended otherwise is left as it is (409)."""
@@ -64,7 +64,7 @@ async def cancel(request: Request, name: ById) -> Response:
     response_class=StreamingResponse,
     responses={
         **gives("Server-sent events named by the job's state, with the job as data.", {"type": "string"}, kind=EVENTS),
-        **problems(404, 406),
+        **problems(404, 406, 422),
     },
 )
 async def events(request: Request, name: ById) -> Response:

@@ -94,7 +94,8 @@ async def test_a_key_that_is_not_here_is_a_404(service: Running) -> None:
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({}, ""), ([], ""), ({"requests": []}, ""), ({"requests": [ONE, ONE, ONE]}, ""), ({"requests": {}}, "/requests"), ({"more": 1}, "/more"),
+        ({}, ""), ([], ""), ({"requests": []}, ""), ({"requests": [ONE, ONE, ONE]}, ""), ({"requests": {}}, "/requests"),
+        ({"more": 1}, "/more"),
         ({"request": {}}, "/request/ast"), ({"requests": [ONE, {**ONE, "annotate": 1}]}, "/requests/1/annotate"), ({"key": 1}, "/key"),
     ],
 )  # fmt: skip

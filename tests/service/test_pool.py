@@ -204,7 +204,7 @@ async def test_who_waits_too_long_is_turned_away(started: Started, tmp_path: Pat
     file = tmp_path / "pid"
     first = asyncio.ensure_future(started.made(do="wait", file=str(file)))
     await until(lambda: poll_file(file))
-    with pytest.raises(QueueFull, match="no worker was free"):
+    with pytest.raises(QueueFull, match="no worker is free"):
         await started.made()
     Path(f"{file}.go").touch()
     await first
