@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.index import add, multiply, number, scale
+from core.index.linear import weighted
 from core.ir.op import Op
-from core.ir.parts import access, integer, param, shared
+from core.ir.parts import integer, param
 from core.ir.size_text import expression_text
 from core.ir.value import Value
-from core.kernel.leaves import Extent, Leaves, as_value
+from core.kernel.expression import Size
+from core.kernel.leaves import Extent, Leaves
 from core.kernel.node import Const, Elementwise, Kernel, Load, Reduce, Store
-from core.linear.cost import listing_cost, smaller
+from core.linear.cost import Count, product
 from core.linear.listing import Listing
 from core.program import Argument
 from core.schedule.nest import Nest
@@ -38,9 +39,8 @@ def identifier(extent: Extent) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"{ord(c):02x}" for c in text)
 
 
-def arguments_of(kernel: Kernel, sizes: Mapping[int, Value], listing: Listing) -> tuple[Argument, ...]:
-    """Buffers by number, each one a node refers to; then the declared variables by name."""
-    widest = widest_accesses(listing)
+def arguments_of(kernel: Kernel, sizes: Mapping[int, Value], listing: Listing, widest: Mapping[int, int]) -> tuple[Argument, ...]:
+    """Buffers by number, each one a node refers to; then the declared variables by name. widest: lanes, as the listing accesses them."""
     out = []
     for value in listing.params:
         facts = param(value)
@@ -58,59 +58,43 @@ def arguments_of(kernel: Kernel, sizes: Mapping[int, Value], listing: Listing) -
     return tuple(out)
 
 
-def widest_accesses(listing: Listing) -> dict[int, int]:
-    """Lanes of the widest access to each buffer that assumes alignment."""
-    widest: dict[int, int] = {}
-    for v in listing.body:
-        if v.op in (Op.LOAD, Op.STORE) and v.src[0].op is Op.PARAM:
-            facts, stored = param(v.src[0]), access(v).stored
-            lanes = v.lanes if stored is None else stored.lanes
-            if facts.image is None:
-                widest[facts.number] = max(widest.get(facts.number, 1), lanes)
-    return widest
-
-
-def shared_bytes_of(listing: Listing) -> int:
-    """Local memory of a work-group: each array once."""
-    arrays = {v.src[0] for v in listing.body if v.op in (Op.LOAD, Op.STORE) and v.src[0].op is Op.SHARED}
-    return sum(a.dtype.itemsize * shared(a).elements for a in arrays)
-
-
 def work_items(global_size: tuple[Value, Value, Value] | None, local_size: tuple[Value, Value, Value] | None) -> Value:
     """How many work-items a launch starts; 1 for a function that is called."""
-    total: Value = number(1)
-    for size in (*(global_size or ()), *(local_size or ())):
-        total = multiply(total, size)
-    return total
+    return product((*(global_size or ()), *(local_size or ())))
 
 
-def estimates(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value], listing: Listing, items: Value) -> tuple[Value, Value]:
-    """(operations, bytes): the smaller of what the kernel's nodes say and what the listing does."""
-    operations, moved = listing_cost(listing, items)
-    return smaller(kernel_operations(kernel, leaves), operations), smaller(kernel_bytes(kernel, leaves, sizes), moved)
+def estimates(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value], count: Count) -> tuple[Value, Value]:
+    """(operations, bytes): of each the smaller of what the kernel's nodes say and what the listing does.
+
+    The kernel's count knows each element once, but nothing of what simplification removed.
+    """
+    return _smaller(_kernel_operations(kernel, leaves), count.operations), _smaller(_kernel_bytes(kernel, leaves, sizes), count.moved)
 
 
-def _points(kernel: Kernel, leaves: Leaves, row: int) -> Value:
-    result: Value = number(1)
-    for k in leaves.full_axes(row):
-        result = multiply(result, as_value(leaves.extents[k]))
-    return result
+def _smaller(x: Value, y: Value) -> Value:
+    """The estimate with the smaller maximum."""
+    return y if (y.hi or 0) < (x.hi or 0) else x
 
 
-def kernel_operations(kernel: Kernel, leaves: Leaves) -> Value:
+def _points(leaves: Leaves, shape: tuple[Size, ...]) -> Value:
+    return product(extent for extent, here in zip(leaves.extents, shape, strict=True) if here != 1)
+
+
+def _kernel_operations(kernel: Kernel, leaves: Leaves) -> Value:
     """Each elementwise node's points once (a MULACC's twice), each reduce's operand's points."""
-    total: Value = number(0)
+    often: dict[tuple[Size, ...], int] = {}
     for row, node in enumerate(kernel.nodes):
         if isinstance(node, Elementwise) and node.op not in _COUNTS_NOT:
-            total = add(total, scale(_points(kernel, leaves, row), 2 if node.op == _COUNTS_TWICE else 1))
+            shape = kernel.shapes[row]
+            often[shape] = often.get(shape, 0) + (2 if node.op == _COUNTS_TWICE else 1)
         elif isinstance(node, Reduce):
-            total = add(total, _points(kernel, leaves, node.src[0]))
-    return total
+            shape = kernel.shapes[node.src[0]]
+            often[shape] = often.get(shape, 0) + 1
+    return weighted(0, [_points(leaves, shape) for shape in often], often.values())
 
 
-def kernel_bytes(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value]) -> Value:
+def _kernel_bytes(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value]) -> Value:
     """Each buffer's touched elements once; a gather whose values nothing bounds reads as many as it has points."""
-    total: Value = number(0)
     counted: dict[int, Value] = {}
     itemsize: dict[int, int] = {}
     for row, node in enumerate(kernel.nodes):
@@ -118,9 +102,7 @@ def kernel_bytes(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value]) -> 
             itemsize[node.buffer] = node.dtype.itemsize
             size = sizes[node.buffer]
             if isinstance(node, Load) and node.src and size.hi == 1:
-                size = _points(kernel, leaves, row)
+                size = _points(leaves, kernel.shapes[row])
             before = counted.get(node.buffer)
             counted[node.buffer] = size if before is None or (before.hi or 0) < (size.hi or 0) else before
-    for buffer, size in counted.items():
-        total = add(total, scale(size, itemsize[buffer]))
-    return total
+    return weighted(0, counted.values(), itemsize.values())

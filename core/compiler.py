@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from core.assemble import arguments_of, estimates, kernel_name, shared_bytes_of, work_items
+from core.assemble import arguments_of, estimates, kernel_name, work_items
 from core.errors import LimitExceeded
 from core.ir.op import Op
 from core.ir.parts import integer
@@ -20,6 +20,7 @@ from core.ir.value import Value
 from core.kernel.leaves import Leaves
 from core.kernel.places import check_places, touched_sizes, unbounded_buffers
 from core.limits import Limits
+from core.linear.cost import count
 from core.linear.listing import Listing
 from core.linear.order import linearize
 from core.linear.prove import prove
@@ -73,7 +74,8 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     if len(source) > limits.source_chars:
         raise LimitExceeded("/ast", limit="source_chars", needed=len(source), allowed=limits.source_chars)
     watch("render", source)
-    flops, moved = estimates(kernel, leaves, sizes, listing, work_items(lowered.global_size, lowered.local_size))
+    counted = count(listing, work_items(lowered.global_size, lowered.local_size))
+    flops, moved = estimates(kernel, leaves, sizes, counted)
     program = Program(
         key=program_key(request),
         ast_hash=request.ast_hash,
@@ -85,8 +87,8 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
         source=source,
         global_size=_sizes(lowered.global_size),
         local_size=_sizes(lowered.local_size),
-        arguments=arguments_of(kernel, sizes, listing),
-        shared_bytes=shared_bytes_of(listing),
+        arguments=arguments_of(kernel, sizes, listing, counted.widest),
+        shared_bytes=counted.shared_bytes,
         applied=[o.to_json() for o in nest.applied],
         flops=size_json(flops),
         memory_bytes=size_json(moved),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 DeviceClass = Literal["gpu", "cpu"]
@@ -43,7 +43,7 @@ class DeviceOptions:
 
     def to_json(self) -> dict[str, object]:
         """Every key with its value, as it stands in programs and under the key."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return {name: _plain(getattr(self, name)) for name in self.__slots__}
 
 
 def _plain(value: object) -> object:

@@ -5,9 +5,9 @@ A rule is a function of a value that returns what should have been, or None wher
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
-from core.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INDEX, VOID, DType, Kind
+from core.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INDEX, INDEX64, INT32, INT64, VOID, DType
 from core.ir.op import OPS, Op
 from core.ir.value import Value
 
@@ -43,14 +43,12 @@ def _const(value: Value) -> str | None:
     return None if in_range else f"{arg} is no {dtype}"
 
 
-def _is_indexish(dtype: DType) -> bool:
-    """Types index arithmetic is done in: exact, or a machine integer of 32 or 64 bits."""
-    return dtype.is_index or (dtype.kind is Kind.INT and dtype.bits >= 32)
+_INDICES = frozenset((INDEX, INDEX64, INT32, INT64))  # what index arithmetic is done in
 
 
 def _index_arithmetic(value: Value) -> str | None:
     dtype = value.dtype
-    if not _is_indexish(dtype) or value.lanes != 1:
+    if dtype not in _INDICES or value.lanes != 1:
         return "index arithmetic gives one index"
     for s in value.src:
         if s.dtype is not dtype or s.lanes != 1:
@@ -128,13 +126,13 @@ def _access(value: Value) -> str | None:
     if array.op is not Op.PARAM and array.op is not Op.SHARED:
         return "an array first"
     for s in src[1 : 1 + count]:
-        if not (s.dtype.is_index or s.dtype.is_integer) or s.lanes != 1:
+        if s.dtype not in _ADDRESSES or s.lanes != 1:
             return f"an address is one index, not {s.dtype}"
     if gated:
         gate = src[1 + count + store]
         if gate.dtype is not BOOL or gate.lanes != 1:
             return f"a gate is one bool, not {gate.dtype}"
-    if any(s.op not in _ORDER_TOKENS for s in src[least:]):
+    if len(src) > least and any(s.op not in _ORDER_TOKENS for s in src[least:]):
         return "what an access comes after is a barrier, a store, an update or an if"
     image = isinstance(array.arg, tuple) and len(array.arg) > 2 and array.arg[2] is not None
     element, lanes = (FLOAT32, 4) if image else (array.dtype, 0)
@@ -229,11 +227,20 @@ def _same(value: Value) -> str | None:
     return _arity(value)
 
 
-def _arithmetic(of: Callable[[DType], bool], what: str) -> _Rule:
+def _arithmetic(op: Op, of: Container[DType], what: str) -> _Rule:
+    """As many operands as the operation has, of the result's type, which is one of these."""
+    arity = OPS[op].arity
+
     def rule(value: Value) -> str | None:
-        if not of(value.dtype):
-            return f"of {what}, not {value.dtype}"
-        return _same(value) if value.arg is None else "no arg"
+        dtype, lanes, src = value.dtype, value.lanes, value.src
+        if dtype not in of:
+            return f"of {what}, not {dtype}"
+        for s in src:
+            if s.dtype is not dtype or s.lanes != lanes:
+                return _same(value)
+        if len(src) != arity:
+            return _arity(value)
+        return None if value.arg is None else "no arg"
 
     return rule
 
@@ -272,11 +279,10 @@ def _nothing(value: Value) -> str | None:
 
 
 _DATA = frozenset(DTYPES.values())
-_is_data = _DATA.__contains__
-_number = _arithmetic(_is_data, "data")
-_integer = _arithmetic(lambda d: d.is_integer, "integers")
-_float = _arithmetic(lambda d: d.is_float, "floats")
-_bitwise = _arithmetic(lambda d: d.is_integer or d is BOOL, "integers or bools")
+_INTEGERS = frozenset(d for d in _DATA if d.is_integer)
+_FLOATS = frozenset(d for d in _DATA if d.is_float)
+_BITS = _INTEGERS | {BOOL}
+_ADDRESSES = _INTEGERS | {INDEX, INDEX64}
 
 RULES: dict[Op, _Rule] = {
     Op.CONST: _const,
@@ -306,26 +312,14 @@ RULES: dict[Op, _Rule] = {
     Op.INDEX_OF: _index_of,
     Op.VECTOR: _vector,
     Op.EXTRACT: _extract,
-    Op.NEG: _number,
-    Op.NOT: _bitwise,
-    Op.EXP2: _float,
-    Op.LOG2: _float,
-    Op.SIN: _float,
-    Op.SQRT: _float,
-    Op.RECIP: _float,
-    Op.ADD: _number,
-    Op.MUL: _number,
-    Op.IDIV: _integer,
-    Op.REM: _integer,
-    Op.MAX: _number,
-    Op.XOR: _bitwise,
-    Op.AND: _bitwise,
-    Op.OR: _bitwise,
     Op.SHL: _shift,
     Op.SHR: _shift,
     Op.CMPLT: _comparison,
     Op.CMPNE: _comparison,
     Op.WHERE: _where,
-    Op.MULACC: _number,
     Op.SINK: _sink,
+    **{op: _arithmetic(op, _DATA, "data") for op in (Op.NEG, Op.ADD, Op.MUL, Op.MAX, Op.MULACC)},
+    **{op: _arithmetic(op, _INTEGERS, "integers") for op in (Op.IDIV, Op.REM)},
+    **{op: _arithmetic(op, _BITS, "integers or bools") for op in (Op.NOT, Op.XOR, Op.AND, Op.OR)},
+    **{op: _arithmetic(op, _FLOATS, "floats") for op in (Op.EXP2, Op.LOG2, Op.SIN, Op.SQRT, Op.RECIP)},
 }

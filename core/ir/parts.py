@@ -97,3 +97,12 @@ def access(value: Value) -> Access:
         return Access(src[0], src[1:after], src[after], src[after + 1] if gated else None, None, src[end:])
     end = after + 2 * gated
     return Access(src[0], src[1:after], None, src[after] if gated else None, src[after + 1] if gated else None, src[end:])
+
+
+def lanes_moved(value: Value) -> int:
+    """How many elements a LOAD or a STORE moves."""
+    if value.op is Op.LOAD:
+        return value.lanes
+    assert isinstance(value.arg, tuple)
+    addresses: int = value.arg[0]
+    return value.src[1 + addresses].lanes

@@ -6,7 +6,7 @@ level's own atoms are gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Literal
 
 from core.dtypes import INDEX
@@ -41,19 +41,19 @@ class IllFormed(Exception):
         self.value = value
 
 
-def verify_values(values: Iterable[Value], level: Level) -> None:
+def verify_values(values: Collection[Value], level: Level) -> None:
     """As `verify`, for values in any order. Raises IllFormed."""
-    machine = level == "machine"
-    specials: dict[tuple[object, ...], Value] = {}
     for value in values:
         said = RULES[value.op](value)
         if said is not None:
             raise IllFormed(value, said)
-        if value.op is Op.SPECIAL:
-            other = specials.setdefault(value.arg, value)  # type: ignore[arg-type]  # a SPECIAL's arg is (kind, dimension)
-            if other is not value and other.dtype is value.dtype:
-                raise IllFormed(value, "another launch id of this kind and dimension")
-        if machine and (value.op in _NOT_ON_MACHINE or (value.dtype is INDEX and not _fits_machine(value))):
+    specials: dict[tuple[object, ...], Value] = {}
+    for value in [v for v in values if v.op is Op.SPECIAL]:
+        other = specials.setdefault((value.arg, value.dtype), value)
+        if other is not value:
+            raise IllFormed(value, "another launch id of this kind and dimension")
+    if level == "machine":
+        for value in [v for v in values if v.op in _NOT_ON_MACHINE or (v.dtype is INDEX and not _fits_machine(v))]:
             raise IllFormed(value, "index values have become machine integers by now")
 
 

@@ -1,66 +1,99 @@
-"""Estimates: floating and integer operations and bytes moved, from the kernel and from the listing; the smaller of each is reported.
+"""What a listing does: operations, bytes moved, and which accesses its arguments have to be fit for.
 
-The kernel's count knows each element once but nothing of what simplification removed; the listing's counts what runs, index arithmetic
-and padding included. Neither influences the code.
+Counts what runs, index arithmetic and padding included; `core.assemble` sets it beside what the kernel's nodes say. Neither influences the
+code.
 """
 
 from __future__ import annotations
 
-from core.index import add, multiply, number, scale
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from core.index import multiply, number, scale
+from core.index.linear import weighted
 from core.ir.op import OPS, Op
-from core.ir.parts import access, coefficients, integer
+from core.ir.parts import coefficients, integer, lanes_moved, param, shared
 from core.ir.value import Value
 from core.linear.listing import Listing
 
-_FREE = frozenset((Op.CAST, Op.BITCAST, Op.ROUND))
+_FREE = frozenset((Op.CAST, Op.BITCAST, Op.ROUND))  # conversions, as moves
+_COUNTED_APART = frozenset((Op.LOAD, Op.STORE, Op.SUM, Op.PRODUCT, Op.RANGE, Op.IF, Op.END))
+_PER_LANE = {op: int(info.elementwise and op not in _FREE) for op, info in OPS.items() if op not in _COUNTED_APART}
+_PER_LANE |= {Op.MULACC: 2, Op.DIV: 1, Op.MOD: 1, Op.LESS: 1}
 
 
-def smaller(x: Value, y: Value) -> Value:
-    """The estimate with the smaller maximum."""
-    return y if (y.hi or 0) < (x.hi or 0) else x
+@dataclass(frozen=True, slots=True)
+class Count:
+    """operations, moved: arithmetic and bytes to and from buffers, of all work-items together, each loop's turns counted.
+
+    widest: by number of a buffer, the lanes of the widest access that assumes alignment. shared_bytes: local memory of a work-group.
+    """
+
+    operations: Value
+    moved: Value
+    widest: Mapping[int, int]
+    shared_bytes: int
 
 
-def listing_cost(listing: Listing, work_items: Value) -> tuple[Value, Value]:
-    """(operations, bytes) of all work-items together; loops count their trips."""
-    trips = [work_items]
-    operations: Value = number(0)
-    moved: Value = number(0)
-    count, size = 0, 0
+def count(listing: Listing, work_items: Value) -> Count:
+    """What a listing does in a launch of so many work-items."""
+    turns = [work_items]
+    spent: list[tuple[Value, int, int]] = []  # how often, operations, bytes
+    widest: dict[int, int] = {}
+    arrays: set[Value] = set()
+    operations = moved = 0
     for v in listing.body:
-        if v.op in (Op.RANGE, Op.IF, Op.END):
-            operations, moved = add(operations, scale(trips[-1], count)), add(moved, scale(trips[-1], size))
-            count = size = 0
-            if v.op is Op.END:
-                trips.pop()
+        op = v.op
+        per_lane = _PER_LANE.get(op)
+        if per_lane is not None:
+            operations += per_lane * v.lanes
+        elif op is Op.LOAD or op is Op.STORE:
+            array, lanes = v.src[0], lanes_moved(v)
+            if array.op is Op.PARAM:
+                moved += lanes * array.dtype.itemsize
+                facts = param(array)
+                if facts.image is None and lanes > widest.get(facts.number, 1):
+                    widest[facts.number] = lanes
             else:
-                trips.append(multiply(trips[-1], exact(v.src[0])) if v.op is Op.RANGE else trips[-1])
+                arrays.add(array)
+        elif op is Op.SUM or op is Op.PRODUCT:
+            operations += _of_index(v)
         else:
-            count += operations_of(v)
-            size += bytes_of(v)
-    return add(operations, scale(trips[-1], count)), add(moved, scale(trips[-1], size))
+            spent.append((turns[-1], operations, moved))
+            operations = moved = 0
+            if op is Op.END:
+                turns.pop()
+            else:
+                turns.append(multiply(turns[-1], exact(v.src[0])) if op is Op.RANGE else turns[-1])
+    spent.append((turns[-1], operations, moved))
+    often = [turn for turn, _, _ in spent]
+    return Count(
+        weighted(0, often, [n for _, n, _ in spent]),
+        weighted(0, often, [n for _, _, n in spent]),
+        widest,
+        sum(a.dtype.itemsize * shared(a).elements for a in arrays),
+    )
 
 
-def operations_of(v: Value) -> int:
-    """Arithmetic of one value: a lane counts one, a multiply-add two; conversions and moves nothing."""
-    if v.op is Op.SUM:
-        part, factors = coefficients(v)
-        return len(factors) - 1 + bool(part) + sum(abs(c) != 1 for c in factors)
+def _of_index(v: Value) -> int:
+    """Additions and multiplications of a SUM or PRODUCT."""
     if v.op is Op.PRODUCT:
         return len(v.src) - 1
-    if v.op in (Op.DIV, Op.MOD, Op.LESS):
-        return 1
-    if v.op in _FREE or not OPS[v.op].elementwise:
-        return 0
-    return v.lanes * (2 if v.op is Op.MULACC else 1)
+    part, factors = coefficients(v)
+    return len(factors) - 1 + bool(part) + sum([abs(c) != 1 for c in factors])
 
 
-def bytes_of(v: Value) -> int:
-    """Bytes a load or store moves between the work-item and a buffer."""
-    if v.op not in (Op.LOAD, Op.STORE) or v.src[0].op is not Op.PARAM:
-        return 0
-    stored = access(v).stored
-    lanes = v.lanes if stored is None else stored.lanes
-    return lanes * v.src[0].dtype.itemsize
+def product(factors: Iterable[int | Value]) -> Value:
+    """The product of sizes."""
+    whole, symbolic = 1, number(1)
+    for factor in factors:
+        if isinstance(factor, int):
+            whole *= factor
+        elif factor.op is Op.CONST:
+            whole *= integer(factor)
+        else:
+            symbolic = multiply(symbolic, factor)
+    return scale(symbolic, whole)
 
 
 def exact(x: Value) -> Value:
@@ -72,14 +105,8 @@ def exact(x: Value) -> Value:
             return exact(x.src[0])
         case Op.SUM:
             part, factors = coefficients(x)
-            total = number(part)
-            for c, t in zip(factors, x.src, strict=True):
-                total = add(total, scale(exact(t), c))
-            return total
+            return weighted(part, map(exact, x.src), factors)
         case Op.PRODUCT:
-            result = number(1)
-            for t in x.src:
-                result = multiply(result, exact(t))
-            return result
+            return product(map(exact, x.src))
         case _:
             return number(x.hi or 0)

@@ -1,12 +1,15 @@
 """An order to run a machine graph in: every value in the deepest loop it depends on and in no deeper one, scopes properly nested.
 
 Loops form a forest. A value's *home* is the deepest loop among those it depends on; an accumulator's update, seen from outside its loops,
-belongs around them. A reduce's loops stand inside exactly those loops its operands depend on. Each region's values and inner loops are
-then put in order by what uses what, first come first; constants, parameters and variables need no place.
+belongs around them. A reduce's loops stand inside exactly those loops its operands depend on. Within a region everything keeps the order of
+the graph, in which operands come first; only what has to wait (for a loop, for whoever still reads a register) is put off, and no further
+than it must. Constants, parameters and variables need no place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from core.dtypes import VOID
@@ -16,8 +19,9 @@ from core.ir.value import Value, make
 from core.ir.walk import ordered
 from core.linear.part import Place, parted
 
-_OPENERS = (Op.RANGE, Op.IF)
+_OPENERS = frozenset((Op.RANGE, Op.IF))
 _EVERYWHERE = frozenset((Op.CONST, Op.PARAM, Op.VARIABLE, Op.SHARED))
+_UNPLACED = _EVERYWHERE | {Op.SINK}
 
 
 def linearize(root: Value, guard: Value | None = None) -> tuple[Value, ...]:
@@ -25,94 +29,110 @@ def linearize(root: Value, guard: Value | None = None) -> tuple[Value, ...]:
 
     root: the SINK. guard: a machine condition under which alone anything is done. Raises CompilerBug for a graph without such an order.
     """
-    ordering = _Ordering(root, guard)
+    before = [] if guard is None else ordered(guard)
+    ordering = _Ordering(root, before)
     if not ordering.is_parted:
-        ordering = _Ordering(parted(root), guard)
-    return ordering.run()
+        ordering = _Ordering(parted(root), before)
+    body = ordering.run()
+    if guard is None:
+        return tuple(body)
+    region = make(Op.IF, VOID, (guard,))
+    return (*(v for v in before if v.op not in _UNPLACED), region, *body, make(Op.END, VOID, (region,)))
 
 
 class _Region:
-    __slots__ = ("depth", "items", "opener", "parent")
+    """A loop, a condition, or (without an opener) the whole.
+
+    items: what stands in it, in the order of the graph. needs: what these, and the opener, use of the regions around. is_mixed: some item
+    may have to wait for another that comes later. turn: the next item. late: numbers of items before it that waited and may go on, a heap.
+    """
+
+    __slots__ = ("depth", "is_mixed", "items", "late", "needs", "opener", "parent", "turn")
 
     def __init__(self, opener: Value | None, parent: _Region | None) -> None:
         self.opener, self.parent = opener, parent
         self.depth: int = parent.depth + 1 if parent is not None else 0
         self.items: list[Value | _Region] = []
+        self.needs: dict[Value, None] = {}
+        self.is_mixed = False
+        self.turn = 0
+        self.late: list[int] = []
+
+    def next(self) -> int | None:
+        """The number of the item whose turn it is; None at the end."""
+        if self.late:
+            return heappop(self.late)
+        if self.turn == len(self.items):
+            return None
+        self.turn += 1
+        return self.turn - 1
 
 
 class _Ordering:
-    def __init__(self, root: Value, guard: Value | None) -> None:
-        roots = (root,) if guard is None else (guard, root)
-        self.values = [v for v in ordered(*roots) if v.op not in _EVERYWHERE and v.op is not Op.SINK]
-        self.guard = guard
-        self.bit: dict[Value, int] = {}
-        self.ranges: list[Value] = []
-        self.mask: dict[Value, int] = {}
+    def __init__(self, root: Value, before: list[Value]) -> None:
+        """before: what is computed already."""
+        self.there = set(before)
+        self.values: list[Value] = []  # those that need a place
+        self.bit: dict[Value, int] = {}  # of a loop or region
+        self.mask: dict[Value, int] = {}  # of any value: the bits it depends on
         self.outside: dict[Value, int] = {}  # per range of a reduce: what its nest depends on
         self.inner_to: dict[Value, Value] = {}  # range → the range around it in the same nest
+        self.update_of: dict[Value, Value] = {}  # of a register
         self.regions: dict[Value, _Region] = {}
         self.top = _Region(None, None)
-        self.home_of_mask: dict[int, _Region] = {}
-        self.place_of: dict[Value, Place] = {}
+        self.home_of_mask: dict[int, _Region] = {0: self.top}
+        self.homes: dict[Value, _Region] = {}
+        self.readers: dict[Value, list[Value]] = {}  # update → who reads its register
+        self.waiting: dict[Value, list[tuple[_Region, int]]] = {}  # items by what they wait for
         self.is_parted = True  # each loop has one place
-        self._dependencies()
+        self._dependencies(ordered(root))
 
-    def run(self) -> tuple[Value, ...]:
-        base = self.top
-        if self.guard is not None:
-            base = _Region(make(Op.IF, VOID, (self.guard,)), self.top)
-        self._output_chain(base)
-        self.base = base
-        early = self._before_guard()
-        homes: dict[Value, _Region] = {}
-        for v in self.values:
-            if v.op in _OPENERS:
-                homes[v] = self._region(v)
-            elif v.op is Op.UPDATE:  # assigned in its innermost loop, whoever looks at it afterwards
-                homes[v] = self._region(v.src[0].src[-1])
-            elif v.op is Op.ACC:
-                around = self._region(v.src[1]).parent
-                assert around is not None
-                homes[v] = around
-            elif v in early:
-                homes[v] = self.top
-            else:
-                homes[v] = self._home(self.mask[v])
-        return self._emit(homes)
+    def run(self) -> list[Value]:
+        if self.bit:
+            self._output_chain()
+            self._settle()
+        else:
+            self.top.items = list(self.values)
+        return self._written()
 
-    def _before_guard(self) -> set[Value]:
-        if self.guard is None:
-            return set()
-        return set(ordered(self.guard))
+    # ---- what depends on which loops -------------------------------------------------------------------------------------------
 
-    def _dependencies(self) -> None:
-        mask = self.mask
-        for v in self.values:
+    def _dependencies(self, order: list[Value]) -> None:
+        mask, there = self.mask, self.there
+        place_of: dict[Value, Place] = {}
+        for v in order:
+            op = v.op
+            if op in _UNPLACED or v in there:
+                mask[v] = 0
+                there.add(v)
+                continue
+            self.values.append(v)
             m = 0
             for s in v.src:
-                m |= mask.get(s, 0)
-            if v.op in _OPENERS:
-                self.bit[v] = 1 << len(self.ranges)
-                self.ranges.append(v)
+                m |= mask[s]
+            if op in _OPENERS:
+                bit = self.bit[v] = 1 << len(self.bit)
                 self.outside[v] = m
-                m |= self.bit[v]
-            elif v.op is Op.ACC:
-                loops = v.src[1:]
-                for outer, inner in pairwise(loops):
+                m |= bit
+            elif op is Op.ACC:
+                for outer, inner in pairwise(v.src[1:]):
                     self.inner_to[inner] = outer
-            elif v.op is Op.UPDATE:
+            elif op is Op.UPDATE:
                 loops = v.src[0].src[1:]
                 for r in loops:
                     m &= ~self.bit[r]
                 self.outside[loops[0]] |= m
-                if any(self.place_of.setdefault(r, (loops, m)) != (loops, m) for r in loops):
+                self.update_of[v.src[0]] = v
+                if any(place_of.setdefault(r, (loops, m)) != (loops, m) for r in loops):
                     self.is_parted = False
             mask[v] = m
 
-    def _output_chain(self, base: _Region) -> None:
+    # ---- regions ---------------------------------------------------------------------------------------------------------------
+
+    def _output_chain(self) -> None:
         """Output loops are nested in the order of their numbers, whatever their bounds depend on."""
-        around = base
-        for r in sorted((r for r in self.ranges if r.op is Op.RANGE and r.arg[1] == "output"), key=lambda r: r.arg[0]):  # type: ignore[index]
+        around = self.top
+        for r in sorted((r for r in self.bit if r.op is Op.RANGE and r.arg[1] == "output"), key=lambda r: r.arg[0]):  # type: ignore[index]
             around = self.regions[r] = _Region(r, around)
 
     def _region(self, r: Value) -> _Region:
@@ -130,10 +150,10 @@ class _Ordering:
                     continue
                 parent = self.regions[around]
             else:
-                needed = [o for o in self.ranges if self.bit[o] & self.outside[x]]
+                needed = self._openers(self.outside[x])
                 missing = [o for o in needed if o not in self.regions]
                 if missing:
-                    if len(waiting) > len(self.ranges):
+                    if len(waiting) > len(self.bit):
                         raise CompilerBug("order", "loops that depend on each other")
                     waiting.extend(missing)
                     continue
@@ -142,176 +162,139 @@ class _Ordering:
             waiting.pop()
         return self.regions[r]
 
-    def _deepest(self, ranges: list[Value]) -> _Region:
-        best = self.base
-        for r in ranges:
-            if self.regions[r].depth > best.depth:
-                best = self.regions[r]
-        chain = set()
-        region: _Region | None = best
-        while region is not None:
-            chain.add(id(region))
-            region = region.parent
-        if any(id(self.regions[r]) not in chain for r in ranges):
+    def _openers(self, mask: int) -> list[Value]:
+        return [o for o, bit in self.bit.items() if bit & mask]
+
+    def _deepest(self, openers: list[Value]) -> _Region:
+        regions = [self.regions[r] for r in openers]
+        best = max(regions, key=lambda region: region.depth, default=self.top)
+        if any(_common(best, region) is not region for region in regions):
             raise CompilerBug("order", "a value that depends on two loops side by side")
         return best
 
     def _home(self, mask: int) -> _Region:
         found = self.home_of_mask.get(mask)
         if found is None:
-            needed = [r for r in self.ranges if self.bit[r] & mask]
+            needed = self._openers(mask)
             for r in needed:
                 self._region(r)
-            found = self.home_of_mask[mask] = self._deepest(needed) if needed else self.base
+            found = self.home_of_mask[mask] = self._deepest(needed)
         return found
 
-    def _emit(self, homes: dict[Value, _Region]) -> tuple[Value, ...]:
-        """Regions filled in one pass over the values, users after what they use; then written out."""
-        users: dict[int, list[Value | _Region]] = {}
-        waiting: dict[int, int] = {}
-        contents: dict[int, list[Value | _Region]] = {id(self.top): []}
-        regions = [self.base] if self.base is not self.top else []
-        regions += list(self.regions.values())
-        order: dict[int, int] = {}
-        for region in regions:
-            contents[id(region)] = []
-        for at, v in enumerate(self.values):
-            if v.op in _OPENERS:
-                order[id(self.regions[v])] = at
-            else:
-                order[id(v)] = at
-                contents[id(homes[v])].append(v)
-        if self.base is not self.top:
-            order[id(self.base)] = -1
-        for region in regions:
-            assert region.parent is not None
-            contents[id(region.parent)].append(region)
+    # ---- what stands where -----------------------------------------------------------------------------------------------------
 
-        def lifted(v: Value, region: _Region) -> Value | _Region:
-            """The item of `region` that v lies in: v itself or the inner region around it."""
-            inner = homes[v]
-            item: Value | _Region = v
-            if v.op in _OPENERS:
-                item = inner
-                inner = inner.parent  # type: ignore[assignment]  # a range's region has a parent
-            while inner is not region:
-                item = inner
-                if inner.parent is None:
-                    raise CompilerBug("order", f"{v!r} is used outside of where it is computed")
-                inner = inner.parent
-            return item
-
-        edges: set[tuple[int, int]] = set()
+    def _settle(self) -> None:
+        """Each value as an item of its home, each region as one of its parent; and what they use across regions."""
+        homes, mask, home_of_mask = self.homes, self.mask, self.home_of_mask
         for v in self.values:
-            around: _Region | None = homes[v] if v.op not in _OPENERS else homes[v].parent
-            for s in v.src if v.op is not Op.ACC else v.src[:1]:  # an accumulator stands before the loops it names
-                if s.op in _EVERYWHERE:
-                    continue
-                source_region = homes[s] if s.op not in _OPENERS else homes[s].parent
-                if s.op in _OPENERS and _inside(around, homes[s]):
-                    continue  # its own loop
-                common = _common(around, source_region)
-                a, b = lifted(s, common), lifted(v, common)
-                if a is not b and (id(a), id(b)) not in edges:
-                    edges.add((id(a), id(b)))
-                    users.setdefault(id(a), []).append(b)
-                    waiting[id(b)] = waiting.get(id(b), 0) + 1
-        for reader, update in self._readers():  # what looks at a register does so before this turn's update
-            common = _common(homes[reader], homes[update])
-            a, b = lifted(reader, common), lifted(update, common)
-            if a is not b and (id(a), id(b)) not in edges:
-                edges.add((id(a), id(b)))
-                users.setdefault(id(a), []).append(b)
-                waiting[id(b)] = waiting.get(id(b), 0) + 1
-        if self.guard is not None and self.guard in homes:
-            users.setdefault(id(self.guard), []).append(self.base)
-            waiting[id(self.base)] = waiting.get(id(self.base), 0) + 1
-        return tuple(_write(self.top, contents, users, waiting, order))
+            op = v.op
+            src = v.src
+            if op in _OPENERS:
+                home = homes[v] = self._region(v)
+                around = home.parent
+                assert around is not None
+                around.items.append(home)
+                around.is_mixed = True
+                for s in src:
+                    if s in homes:
+                        self._cross(s, homes[s], around, home)
+                continue
+            if op is Op.ACC:  # stands before the loops it names
+                home = self._region(src[1]).parent  # type: ignore[assignment]  # a range's region has a parent
+                src = ()
+            elif op is Op.UPDATE:  # assigned in its innermost loop, whoever looks at it afterwards
+                home = self._region(src[0].src[-1])
+            else:
+                home = home_of_mask.get(mask[v]) or self._home(mask[v])
+            homes[v] = home
+            home.items.append(v)
+            for s in src:
+                around = homes.get(s, home)
+                if around is not home:
+                    self._cross(s, around, home, None)
+                    if s.op is Op.ACC:
+                        self._read(s, v, home)
 
-    def _readers(self) -> list[tuple[Value, Value]]:
-        """Pairs of a value that reads a register and the register's update."""
-        updates = {v.src[0]: v for v in self.values if v.op is Op.UPDATE}
-        return [(v, updates[s]) for v in self.values if v.op is not Op.UPDATE for s in v.src if s in updates]
+    def _cross(self, s: Value, of: _Region, around: _Region, item: _Region | None) -> None:
+        """An item of `around` uses s, whose home is another: the region in their common one that is around the item needs it."""
+        common = _common(around, of)
+        while around is not common:
+            item, around = around, around.parent  # type: ignore[assignment]  # the common region is above
+        if item is not None:
+            item.needs[s] = None
 
+    def _read(self, register: Value, reader: Value, home: _Region) -> None:
+        """Who looks at a register does so before this turn's update."""
+        update = self.update_of.get(register)
+        if update is None or update is reader:
+            return
+        self.readers.setdefault(update, []).append(reader)
+        assigned_in = self._region(register.src[-1])
+        if update in self.homes or home is not assigned_in:
+            assigned_in.is_mixed = True
 
-def _inside(region: _Region | None, of: _Region) -> bool:
-    while region is not None and region.depth >= of.depth:
-        if region is of:
-            return True
-        region = region.parent
-    return False
+    # ---- the order -------------------------------------------------------------------------------------------------------------
 
-
-def _common(a: _Region | None, b: _Region | None) -> _Region:
-    while a is not b:
-        if a is None or b is None:
-            raise CompilerBug("order", "regions without a common one")
-        if a.depth >= b.depth:
-            a = a.parent
-        else:
-            b = b.parent
-    assert a is not None
-    return a
-
-
-def _write(
-    top: _Region,
-    contents: dict[int, list[Value | _Region]],
-    users: dict[int, list[Value | _Region]],
-    waiting: dict[int, int],
-    order: dict[int, int],
-) -> list[Value]:
-    """Each region's items as they become ready, earliest of the original order first."""
-    import heapq
-
-    out: list[Value] = []
-    ready_of: dict[int, list[tuple[int, int, Value | _Region]]] = {}
-
-    def opened(region: _Region) -> list[tuple[int, int, Value | _Region]]:
-        ready = [(order[id(i)], n, i) for n, i in enumerate(contents[id(region)]) if not waiting.get(id(i))]
-        heapq.heapify(ready)
-        ready_of[id(region)] = ready
-        return ready
-
-    stack: list[tuple[_Region, int]] = [(top, 0)]
-    opened(top)
-    emitted: dict[int, int] = {id(top): 0}
-    while stack:
-        region, _ = stack[-1]
-        ready = ready_of[id(region)]
-        if not ready:
-            if emitted[id(region)] != len(contents[id(region)]):
-                raise CompilerBug("order", "values that wait for each other")
+    def _written(self) -> list[Value]:
+        """Every region's items one after the other; what needs something that is not there yet goes on as soon as it is."""
+        out: list[Value] = []
+        stack = [self.top]
+        while stack:
+            region = stack[-1]
+            if not region.is_mixed:
+                self._arrive(region.items, out)  # type: ignore[arg-type]  # regions make their parents mixed
+            elif (at := region.next()) is not None:
+                item = region.items[at]
+                missing = self._missing(item)
+                if missing is not None:
+                    self.waiting.setdefault(missing, []).append((region, at))
+                elif isinstance(item, Value):
+                    self._arrive((item,), out)
+                else:
+                    assert item.opener is not None
+                    self._arrive((item.opener,), out)
+                    stack.append(item)
+                continue
             stack.pop()
             if region.opener is not None:
                 out.append(make(Op.END, VOID, (region.opener,)))
-                _release(region, users, waiting, order, ready_of[id(region.parent)], out)
-            continue
-        _, _, item = heapq.heappop(ready)
-        emitted[id(region)] += 1
+        if self.waiting:
+            raise CompilerBug("order", "values that wait for each other")
+        return out
+
+    def _missing(self, item: Value | _Region) -> Value | None:
+        """Something the item needs that is not there yet."""
+        there = self.there
         if isinstance(item, _Region):
-            assert item.opener is not None
-            out.append(item.opener)
-            emitted[id(item)] = 0
-            opened(item)
-            stack.append((item, 0))
+            needs: Iterable[Value] = item.needs
+        elif item.op is Op.ACC:  # stands before the loops it names
+            return None
         else:
-            out.append(item)
-            _release(item, users, waiting, order, ready, out)
-    return out
+            needs = item.src
+            if item in self.readers:
+                needs = (*needs, *self.readers[item])
+        for s in needs:
+            if s not in there:
+                return s
+        return None
+
+    def _arrive(self, values: Sequence[Value], out: list[Value]) -> None:
+        """The values are there: who waited for one of them may go on when its region is next looked at."""
+        out.extend(values)
+        self.there.update(values)
+        if self.waiting:
+            for v in values:
+                for region, at in self.waiting.pop(v, ()):
+                    heappush(region.late, at)
 
 
-def _release(
-    item: Value | _Region,
-    users: dict[int, list[Value | _Region]],
-    waiting: dict[int, int],
-    order: dict[int, int],
-    ready: list[tuple[int, int, Value | _Region]],
-    out: list[Value],
-) -> None:
-    import heapq
-
-    for user in users.get(id(item), ()):
-        waiting[id(user)] -= 1
-        if not waiting[id(user)]:
-            heapq.heappush(ready, (order[id(user)], len(out), user))
+def _common(a: _Region, b: _Region) -> _Region:
+    """The deepest region that is, or is around, both."""
+    while a is not b:
+        if a.depth >= b.depth:
+            assert a.parent is not None
+            a = a.parent
+        else:
+            assert b.parent is not None
+            b = b.parent
+    return a

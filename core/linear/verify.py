@@ -1,4 +1,4 @@
-"""What must hold of a listing before anybody prints it. Always on; one pass, so its cost grows with the listing.
+"""What must hold of a listing before anybody prints it. Always on; its cost grows with the listing.
 
 Every value is computed before it is used, in a scope around its use; scopes nest and close; a register stands outside the loops that carry
 it, is assigned once a turn and not read after that within the turn; no barrier where work-items may part; shared memory is read behind a
@@ -7,12 +7,15 @@ barrier; operands have the types `core.ir.verify` asks for, indices the bits of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from core.dtypes import VOID
 from core.errors import CompilerBug
 from core.ir.op import Op
 from core.ir.text import show_values
 from core.ir.value import Value
 from core.ir.verify import IllFormed, verify_values
+from core.ir.walk import ordered
 from core.linear.listing import Listing
 
 STAGE = "listing"
@@ -24,20 +27,33 @@ def verify(listing: Listing) -> None:
     """Raises CompilerBug with the first value that breaks a rule, the rule, and the listing's text."""
     try:
         verify_values(listing.body, "machine")
+        _verify_once(listing.body)
         _Walk(listing).run()
+        _verify_used(listing.body)
     except IllFormed as error:
         text = show_values(listing.body) if len(listing.body) <= LARGEST_SHOWN else None
         raise CompilerBug(STAGE, str(error), text) from None
 
 
+def _verify_once(body: tuple[Value, ...]) -> None:
+    if len(set(body)) < len(body):
+        raise IllFormed(next(v for at, v in enumerate(body) if v in body[:at]), "stands in the listing twice")
+
+
+def _verify_used(body: tuple[Value, ...]) -> None:
+    idle = {v for v in set(body).difference(*[v.src for v in body]) if v.dtype is not VOID and v.op is not Op.RANGE}
+    if idle:
+        raise IllFormed(next(v for v in body if v in idle), "is computed for nobody")
+
+
 class _Scope:
-    """A region being walked. opener: None for the whole. uniform: all work-items of a group go the same way in it."""
+    """A region being walked. opener: None for the whole, at: its place in the body. finished: updates whose last turn ends with it."""
 
-    __slots__ = ("opener", "shared", "uniform", "values")
+    __slots__ = ("at", "finished", "opener", "shared")
 
-    def __init__(self, opener: Value | None, uniform: bool) -> None:
-        self.opener, self.uniform = opener, uniform
-        self.values: list[Value] = []
+    def __init__(self, opener: Value | None, at: int) -> None:
+        self.opener, self.at = opener, at
+        self.finished: list[Value] = []
         self.shared = _Touched()
 
 
@@ -80,69 +96,43 @@ class _Touched:
 class _Walk:
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
-        self.scopes = [_Scope(None, True)]
-        self.there: set[Value] = set()  # computed, and in reach
-        self.closed: set[Value] = set()
-        self.varies: set[Value] = set()  # may differ between the work-items of a group
+        self.scopes = [_Scope(None, 0)]
+        self.there: set[Value] = set()  # in reach: computed in a scope still open, or there from the start
+        self.opened: set[Value] = set()
         self.register_depth: dict[Value, int] = {}  # of an ACC: how many scopes are around it
-        self.assigned: dict[Value, Value] = {}  # ACC → its UPDATE
-        self.fresh: dict[Value, int] = {}  # UPDATE → open scopes in which its turn still runs, 0 once its loops are done
-        self.needed: set[Value] = set()
+        self.assigned: set[Value] = set()  # registers
+        self.differs: dict[Value, bool] = {}  # of a loop's end or a region's condition: between the work-items of a group
         self.params = frozenset(listing.params)
         self.declared = frozenset(name for name, _, _ in listing.variables)
 
     def run(self) -> None:
-        body = self.listing.body
-        seen: set[Value] = set()
-        for value in body:
-            if value in seen:
-                raise IllFormed(value, "stands in the listing twice")
-            seen.add(value)
-            self._operands(value)
-            match value.op:
-                case Op.RANGE | Op.IF:
-                    self._open(value)
-                case Op.END:
-                    self._close(value)
-                case Op.ACC:
-                    self._register(value)
-                case Op.UPDATE:
-                    self._update(value)
-                case Op.BARRIER:
-                    self._barrier(value)
-                case Op.LOAD | Op.STORE:
-                    self._access(value)
-                case Op.SINK:
-                    raise IllFormed(value, "a listing has no sink")
-                case _ if value.op in FROM_THE_START:
-                    raise IllFormed(value, "is there from the start")
-                case _:
-                    self._define(value)
+        there = self.there
+        for at, value in enumerate(self.listing.body):
+            for s in value.src:
+                if s not in there:
+                    self._absent(value, s, at)
+            step = _STEPS.get(value.op)
+            if step is None:
+                there.add(value)
+            else:
+                step(self, value, at)
         if len(self.scopes) > 1:
-            raise IllFormed(self.scopes[-1].opener or body[0], "is never closed")
-        for value in body:
-            if value.dtype is not VOID and value.op is not Op.RANGE and value not in self.needed:
-                raise IllFormed(value, "is computed for nobody")
+            raise IllFormed(self.scopes[-1].opener or self.listing.body[0], "is never closed")
 
-    def _operands(self, value: Value) -> None:
-        """Each was computed before, in a scope still open; a register only before this turn assigned it."""
-        src = value.src[:1] if value.op is Op.ACC else value.src
-        varies = False
-        for s in src:
-            self.needed.add(s)
-            if s.op in FROM_THE_START:
-                self._from_the_start(s)
-                continue
-            if s not in self.there:
-                where = "after its scope is closed" if s in self.closed else "before it is computed"
-                raise IllFormed(value, f"uses {s!r} {where}")
-            if s.op is Op.ACC and s in self.assigned and value.op is not Op.UPDATE:
-                raise IllFormed(value, "reads a register after it was assigned")
-            if s.op is Op.UPDATE and self.fresh.get(s):
-                raise IllFormed(value, "reads an update within the turn that made it")
-            varies = varies or s in self.varies
-        if varies or value.op is Op.ACC or (value.op is Op.SPECIAL and value.arg[0] != "group"):  # type: ignore[index]  # (kind, dimension)
-            self.varies.add(value)
+    def _absent(self, value: Value, operand: Value, at: int) -> None:
+        """An operand is not in reach: right if it is there from the start, and where another rule says more."""
+        if operand.op in FROM_THE_START:
+            self._from_the_start(operand)
+            self.there.add(operand)
+        elif value.op is Op.ACC or (operand in self.assigned and value.src[0] is operand and value.op is Op.UPDATE):
+            return
+        elif operand in self.assigned:
+            raise IllFormed(value, "reads a register after it was assigned")
+        elif any(operand in scope.finished for scope in self.scopes):
+            raise IllFormed(value, "reads an update within the turn that made it")
+        else:
+            where = "after its scope is closed" if operand in self.listing.body[:at] else "before it is computed"
+            raise IllFormed(value, f"uses {operand!r} {where}")
 
     def _from_the_start(self, value: Value) -> None:
         if value.op is Op.PARAM and value not in self.params:
@@ -150,33 +140,20 @@ class _Walk:
         if value.op is Op.VARIABLE and value.arg[0] not in self.declared:  # type: ignore[index]  # (name, least, greatest)
             raise IllFormed(value, "is none of the listing's variables")
 
-    def _define(self, value: Value) -> None:
+    def _open(self, value: Value, at: int) -> None:
+        self.scopes.append(_Scope(value, at))
+        self.opened.add(value)
         self.there.add(value)
-        self.scopes[-1].values.append(value)
 
-    def _open(self, value: Value) -> None:
-        uniform = self.scopes[-1].uniform and value.src[0] not in self.varies
-        self.scopes.append(_Scope(value, uniform))
-        self._define(value)
-
-    def _close(self, value: Value) -> None:
-        scope = self.scopes[-1]
+    def _close(self, value: Value, at: int) -> None:
+        scope = self.scopes.pop()
         if scope.opener is not value.src[0]:
             raise IllFormed(value, f"closes {value.src[0]!r} while {scope.opener!r} is open")
-        self.scopes.pop()
-        outside = []
-        for v in scope.values:
-            if v.op is Op.UPDATE:  # seen from around its loops it is what the register holds in the end
-                self.fresh[v] -= 1
-                outside.append(v)
-            else:
-                self.there.discard(v)
-                self.closed.add(v)
-        around = self.scopes[-1]
-        around.values += outside
+        self.there.difference_update(self.listing.body[scope.at : at])
+        self.there.update(scope.finished)  # seen from around its loops an update is what the register holds in the end
         if value.src[0].op is Op.RANGE:
             self._next_turn(value, scope)
-        around.shared.follow(scope.shared)
+        self.scopes[-1].shared.follow(scope.shared)
 
     def _next_turn(self, value: Value, scope: _Scope) -> None:
         """What a loop's end leaves open meets what its next turn begins with."""
@@ -184,29 +161,28 @@ class _Walk:
         if shared.first_loads & shared.stores or shared.first_stores & shared.loads:
             raise IllFormed(value, "the next turn touches shared memory with no barrier behind this one's accesses")
 
-    def _register(self, value: Value) -> None:
-        for r in value.src[1:]:
-            if r in self.there or r in self.closed:
-                raise IllFormed(value, "stands in or after a loop that carries it")
+    def _register(self, value: Value, at: int) -> None:
+        if not self.opened.isdisjoint(value.src):
+            raise IllFormed(value, "stands in or after a loop that carries it")
         self.register_depth[value] = len(self.scopes)
-        self._define(value)
+        self.there.add(value)
 
-    def _update(self, value: Value) -> None:
+    def _update(self, value: Value, at: int) -> None:
         register = value.src[0]
         if register in self.assigned:
             raise IllFormed(value, "a register is assigned once a turn, in one place")
-        if value.src[1].op is Op.UPDATE and self.fresh.get(value.src[1]):
-            raise IllFormed(value, "assigns what another update of this turn assigns")
-        carried = {s.opener for s in self.scopes[self.register_depth[register] :]}
-        if carried != set(register.src[1:]):
+        carrying = self.scopes[self.register_depth[register] :]
+        if {s.opener for s in carrying} != set(register.src[1:]):
             raise IllFormed(value, "is assigned in other loops than those that carry its register")
-        self.assigned[register] = value
-        self.fresh[value] = len(carried)
-        self._define(value)
+        self.assigned.add(register)
+        self.there.discard(register)
+        if carrying:
+            carrying[0].finished.append(value)
+        else:
+            self.there.add(value)
 
-    def _barrier(self, value: Value) -> None:
-        scope = self.scopes[-1]
-        if not scope.uniform:
+    def _barrier(self, value: Value, at: int) -> None:
+        if any(self._parts(s.opener.src[0]) for s in self.scopes if s.opener is not None):
             raise IllFormed(value, "a barrier where the work-items of a group may part")
         if not any(s.shared.stores or s.shared.loads for s in self.scopes):
             raise IllFormed(value, "a barrier and no access to shared memory since the last")
@@ -214,9 +190,18 @@ class _Walk:
             s.shared.barrier()
             if s.opener is not None and not _always_runs(s.opener):
                 break  # what lies around may not meet this barrier at all
-        self._define(value)
+        self.there.add(value)
 
-    def _access(self, value: Value) -> None:
+    def _parts(self, decides: Value) -> bool:
+        """Whether the work-items of a group may go different ways by this loop end or condition."""
+        if decides not in self.differs:
+            self.differs[decides] = any(
+                v.op is Op.ACC or (v.op is Op.SPECIAL and v.arg[0] != "group")  # type: ignore[index]  # (kind, dimension)
+                for v in ordered(decides)
+            )
+        return self.differs[decides]
+
+    def _access(self, value: Value, at: int) -> None:
         array = value.src[0]
         if array.op is Op.SHARED:
             for scope in self.scopes:
@@ -224,4 +209,20 @@ class _Walk:
                 if array in (shared.loads if value.op is Op.STORE else shared.stores):
                     raise IllFormed(value, "touches shared memory with no barrier behind the accesses it may meet")
             self.scopes[-1].shared.touch(array, value.op is Op.STORE)
-        self._define(value)
+        self.there.add(value)
+
+    def _misplaced(self, value: Value, at: int) -> None:
+        raise IllFormed(value, "a listing has no sink" if value.op is Op.SINK else "is there from the start")
+
+
+_STEPS: dict[Op, Callable[[_Walk, Value, int], None]] = {  # operations that do more than to be there
+    Op.RANGE: _Walk._open,
+    Op.IF: _Walk._open,
+    Op.END: _Walk._close,
+    Op.ACC: _Walk._register,
+    Op.UPDATE: _Walk._update,
+    Op.BARRIER: _Walk._barrier,
+    Op.LOAD: _Walk._access,
+    Op.STORE: _Walk._access,
+    **dict.fromkeys((Op.SINK, *FROM_THE_START), _Walk._misplaced),
+}
