@@ -1,7 +1,7 @@
 """Whether an index value is negative at a point where a condition holds: proved never, refuted by a point, or unknown.
 
-Intervals and residues first, then what the condition makes of them, then every point of the smallest box that decides. All is counted in
-points, never in time, so that a verdict is the same on every machine.
+Intervals and residues first, then what the condition makes of them, then every point of the smallest box that decides, then a solver. All
+is counted in points and steps, never in time, so that a verdict is the same on every machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 
 from core.index.bounds import lower, residue
-from core.index.condition import TRUE, all_of, conjuncts
+from core.index.condition import TRUE, all_of, conjuncts, less
 from core.index.enumerate import (
     DATA,
     MAX_POINTS,
@@ -30,12 +30,15 @@ from core.index.enumerate import (
 from core.index.extremes import upper_expression
 from core.index.given import Given
 from core.index.linear import negate, number, scale, split, subtract
+from core.index.solve import Undecided, point_where
 from core.index.substitute import substitute
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value
 
 BUDGET = 1 << 22  # points looked at for one kernel, of values of up to _PLAIN operations: a second at most
+STEPS = 1 << 20  # the solver's, for one kernel: a second at most
+_QUESTION = 1 << 18  # of them for one question
 _PLAIN = 16  # operations beyond which a point counts several times
 _SAMPLED = 1 << 12  # points among which a counterexample is looked for where all are too many
 _SAMPLE_WORK = 1 << 20  # operations on them
@@ -75,10 +78,11 @@ def without_data(valid: Value) -> Value:
 
 
 class Decider:
-    """Decisions about one kernel, which share what they know of conditions and one budget of points."""
+    """Decisions about one kernel, which share what they know of conditions and one budget of points and steps."""
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = BUDGET, steps: int = STEPS) -> None:
         self.left = budget
+        self.steps = steps
         self._given: dict[Value, Given] = {}
 
     def given(self, valid: Value) -> Given:
@@ -118,7 +122,7 @@ class Decider:
         axes = without_data(valid)
         found = self._enumerated(x, axes)
         if found.outcome is Outcome.REFUTED and axes is not valid:
-            return Decision(Outcome.UNKNOWN, None, "whether its points are valid depends on values of another node")
+            return self._whatever_the_values(x, _comparisons(valid), "whether its points are valid depends on values of another node")
         return found
 
     def _never_by_launch(self, x: Value, valid: Value) -> bool:
@@ -139,7 +143,15 @@ class Decider:
         box = self._box(x, conditions, valid)
         if box is not None and self._spend(box, x, *conditions) and _failing(box, x, conditions) is None:
             return PROVED
-        return Decision(Outcome.UNKNOWN, None, UNBOUNDED)
+        corner = self._corner(x, conditions, valid)
+        if self._spend(corner, x, *conditions) and _failing(corner, x, conditions) is not None:
+            return Decision(Outcome.UNKNOWN, None, UNBOUNDED)
+        return self._whatever_the_values(x, conditions, UNBOUNDED)
+
+    def _whatever_the_values(self, x: Value, conditions: list[Value], why: str) -> Decision:
+        """As the solver says; but values for which it fails refute nothing, for nobody knows whether there are such."""
+        found = self._solved(x, conditions, why)
+        return Decision(Outcome.UNKNOWN, None, why) if found.outcome is Outcome.REFUTED else found
 
     def greatest_of_few(self, x: Value, valid: Value) -> int | None:
         """The greatest value of x where `valid` holds, -1 where it never does; None where the points are not few. x holds no data."""
@@ -167,7 +179,7 @@ class Decider:
             other = self.some_point(rest)
             if other is not None:
                 return Decision(Outcome.REFUTED, {**other, **fixed, **failing})
-            return Decision(Outcome.UNKNOWN, None, "no point was found where its conditions hold")
+            return self._solved(whole, _comparisons(valid), "no point was found where its conditions hold")
         own = frozenset(atoms_of(x))
         conditions = [c for c in conditions if own.issuperset(c.free)]
         box = self._box(x, conditions, valid)
@@ -176,7 +188,27 @@ class Decider:
         point = self._sampled(whole, valid)
         if point is not None:
             return Decision(Outcome.REFUTED, point)
-        return Decision(Outcome.UNKNOWN, None, f"its bounds do not follow from intervals, and its points are more than {MAX_POINTS}")
+        why = (
+            f"its bounds do not follow from intervals, its points are more than {MAX_POINTS}, and a solver did not decide within its steps"
+        )
+        return self._solved(whole, _comparisons(valid), why)
+
+    def _solved(self, x: Value, conditions: list[Value], why: str) -> Decision:
+        """What the solver says within the steps that are left. A point of its is believed if x fails there by plain arithmetic."""
+        steps = min(_QUESTION, self.steps)
+        if steps <= 0:
+            return Decision(Outcome.UNKNOWN, None, why)
+        try:
+            point, taken = point_where((less(x, number(0)), *conditions), steps)
+        except Undecided as error:
+            self.steps -= error.steps
+            return Decision(Outcome.UNKNOWN, None, why)
+        self.steps -= taken
+        if point is None:
+            return PROVED
+        whole = {atom: point.get(atom, own_bounds(atom)[0]) for atom in atoms_of(x, *conditions)}
+        failing = _failing(Points({atom: (n, n) for atom, n in whole.items()}), x, conditions)
+        return Decision(Outcome.REFUTED, failing) if failing is not None else Decision(Outcome.UNKNOWN, None, why)
 
     def _connected(self, x: Value, valid: Value) -> list[Value]:
         """The conditions that share an atom with x, directly or by others."""
@@ -226,7 +258,18 @@ class Decider:
 
     def _sampled(self, x: Value, valid: Value) -> Point | None:
         """A counterexample in the corner where x is least as far as its own terms say, or among the least values of all atoms."""
+        conditions = list(conjuncts(valid))
         atoms = atoms_of(x, valid)
+        for box in (self._corner(x, conditions, valid), sample(atoms, self.ranges(atoms, valid), work(x, valid))):
+            if self._spend(box, x, valid):
+                failing = _failing(box, x, conditions)
+                if failing is not None:
+                    return failing
+        return None
+
+    def _corner(self, x: Value, conditions: list[Value], valid: Value) -> Points:
+        """The one point where x is least as far as its own terms say, each atom as `valid` leaves it."""
+        atoms = atoms_of(x, *conditions)
         ranges = self.ranges(atoms, valid)
         _, coefficients, terms = split(x)
         down = {t: c < 0 for t, c in zip(terms, coefficients, strict=True)}
@@ -234,12 +277,12 @@ class Decider:
         for atom in atoms:
             low, high = ranges.get(atom) or own_bounds(atom)
             corner[atom] = (high, high) if down.get(atom, False) else (low, low)
-        for box in (Points(corner), sample(atoms, ranges, work(x, valid))):
-            if self._spend(box, x, valid):
-                failing = _failing(box, x, list(conjuncts(valid)))
-                if failing is not None:
-                    return failing
-        return None
+        return Points(corner)
+
+
+def _comparisons(valid: Value) -> list[Value]:
+    """The conditions that say something of index values."""
+    return [c for c in conjuncts(valid) if c.op is Op.LESS]
 
 
 def _failing(box: Points, x: Value, conditions: list[Value]) -> Point | None:

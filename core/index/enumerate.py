@@ -104,7 +104,7 @@ class Points:
                 stack.extend(waiting)
                 continue
             stack.pop()
-            arrays[v] = self._computed(v)
+            arrays[v] = np.asarray(self._computed(v))  # of one point of Python's integers numpy makes a plain integer
         return arrays[x]
 
     def holds(self, condition: Value) -> Array:

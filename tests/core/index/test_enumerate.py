@@ -60,6 +60,17 @@ def test_numbers_beyond_64_bits_are_exact() -> None:
     )
 
 
+def test_a_single_point_beyond_64_bits_is_a_box_too() -> None:
+    """Where numpy's arithmetic gives plain integers instead of arrays."""
+    x = variable("x", 0, 3)
+    large = add(scale(value("x*x*x", x=x), 2**60 + 1), value("(y + 7)//3*y", y=scale(x, 2**70)))
+    box = Points({x: (2, 2)})
+
+    assert at(large, {x: 2}) == box.value(large)
+    assert bool(box.holds(less(number(2**140), large)))
+    assert {x: 2} == first_point(box, lambda part: part.value(large) > 2**70)
+
+
 def test_ranges_beyond_64_bits_are_exact() -> None:
     x = make(Op.OPAQUE, INDEX, (), (3, 0, 2**64 - 1), 1, (0, 2**64 - 1))
     box = Points({x: (2**64 - 2, 2**64 - 1)})
