@@ -17,6 +17,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from core import COMPILER, LatheError
+from service.address import address_in
 from service.api import ROUTERS, WITH_DEVICES, compile, validate
 from service.api.bodies import CALL, ProblemDocument
 from service.api.validate import VALIDATION
@@ -26,7 +27,11 @@ from service.device.device import Device
 from service.device.opencl import Conditions
 from service.device.validation import Validation
 from service.errors import PROBLEM_JSON, Defect, HttpRefused, from_status
+from service.flight.cluster import Cluster
+from service.flight.leases import Leases
 from service.flight.local import Flights
+from service.flight.redis import RedisLeases
+from service.flight.sqlite import SqliteLeases
 from service.flow import Flow
 from service.front import Call, Front
 from service.jobs.jobs import Jobs
@@ -36,10 +41,11 @@ from service.services import CompilerService, Services
 from service.settings import Settings, without_password
 from service.shun import Shun
 from service.store.breaker import Breaker, State
-from service.store.layers import Layers
 from service.store.memory import MemoryStore
 from service.store.redis import RedisStore
+from service.store.redis_link import Link, Tls
 from service.store.sqlite import SqliteStore
+from service.store.sqlite_file import SqliteFile
 from service.store.store import Store
 from service.workers.compiler import CoreCompiler
 from service.workers.pool import Pool
@@ -51,29 +57,28 @@ log = logger("app")
 LOOK_AFTER_S = 1.0  # how often processes and gauges are looked after
 
 
-def store_of(settings: Settings, metrics: Metrics) -> Store:
-    """The store that the settings name, with a near one in memory over it where it is farther away than that."""
+def store_of(settings: Settings, metrics: Metrics) -> tuple[Store, Leases | None]:
+    """The store that the settings name, and the leases of those who share it, where somebody can."""
     url = settings.store
     if url.startswith("memory:"):
-        return MemoryStore(settings.memory_bytes // 2)
-    far: Store
+        return MemoryStore(settings.memory_bytes // 2), None
     if url.startswith("sqlite:"):
-        far = SqliteStore(Path(url.removeprefix("sqlite:///")))
-    else:
+        file = SqliteFile(Path(url.removeprefix("sqlite:///")))
+        return SqliteStore(file), SqliteLeases(file)
 
-        def changed(state: State) -> None:
-            metrics.breaker_state.set(BREAKER_STATES[state])
-            log.warning("the store's circuit breaker turned", state=state)
+    def changed(state: State) -> None:
+        metrics.breaker_state.set(BREAKER_STATES[state])
+        log.warning("the store's circuit breaker turned", state=state)
 
-        far = RedisStore(
-            url,
-            prefix=settings.store_prefix,
-            timeout_s=settings.store_timeout_s,
-            connect_s=settings.store_connect_timeout_s,
-            connections=settings.store_connections,
-            breaker=Breaker(settings.breaker_failures, settings.breaker_seconds, on_change=changed),
-        )
-    return Layers(MemoryStore(settings.memory_bytes // 2), far, settings.memory_seconds)
+    link = Link(
+        address_in(url),
+        timeout_s=settings.store_timeout_s,
+        connections=settings.store_connections,
+        tls=Tls(settings.store_ca, settings.store_certificate, settings.store_certificate_key),
+        breaker=Breaker(settings.breaker_failures, settings.breaker_seconds, on_change=changed),
+    )
+    store = RedisStore(link, prefix=settings.store_prefix)
+    return store, RedisLeases(link, store, prefix=settings.store_prefix)
 
 
 def sizes_of(settings: Settings) -> Sizes:
@@ -100,7 +105,8 @@ def build(settings: Settings, metrics: Metrics | None = None) -> tuple[Front, Se
     metrics = metrics or Metrics()
     compiler = CoreCompiler(Pool(run, sizes_of(settings), metrics), settings.limits)
     attach = None if settings.devices == "none" else partial(attached, conditions_of(settings))
-    return build_app(settings, store_of(settings, metrics), compiler, metrics, attach)
+    store, leases = store_of(settings, metrics)
+    return build_app(settings, store, compiler, metrics, attach, leases)
 
 
 def build_app(
@@ -109,18 +115,23 @@ def build_app(
     compiler: CompilerService,
     metrics: Metrics | None = None,
     attach: Callable[[], list[Device]] | None = None,
+    leases: Leases | None = None,
 ) -> tuple[Front, Services]:
     """The service with these parts: the application to serve, and the parts as handlers see them.
 
-    attach: finds the devices there are, when the service starts; None: it has none.
+    attach: finds the devices there are, when the service starts; None: it has none. leases: of those who share the store; None:
+    nobody does.
     """
     metrics = metrics or Metrics()
     metrics.build_info.labels(own_version(), COMPILER).set(1)
     metrics.breaker_state.set(0)
     metrics.ready.set(0)
     lifetimes = Lifetimes(settings.program_lifetime_s, settings.refusal_lifetime_s, settings.memory_seconds)
-    catalog = Catalog(store, metrics, ready_bytes=settings.memory_bytes // 2, lifetimes=lifetimes, secret=settings.store_secret)
-    flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), Shun(settings.shun_seconds, settings.shun_most_s), metrics)
+    ready_bytes = settings.memory_bytes // 2 if isinstance(store, MemoryStore) else settings.memory_bytes
+    catalog = Catalog(store, metrics, ready_bytes=ready_bytes, lifetimes=lifetimes, secret=settings.store_secret)
+    cluster = Cluster(leases, metrics, lease_s=settings.lease_seconds, wait_s=settings.lease_wait_s)
+    shun = Shun(settings.shun_seconds, settings.shun_most_s)
+    flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), cluster, shun, metrics)
     jobs = Jobs(catalog, most=settings.jobs_limit, lifetime_s=settings.job_lifetime_s, stale_s=settings.job_stale_s)
     services = Services(settings, metrics, catalog, compiler, flow, jobs, AccessLog(settings.access_log))
     jobs.kinds[compile.KIND] = compile.work(flow)
@@ -162,6 +173,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         services.jobs.kinds[validate.KIND] = validate.work(services)
         for router in WITH_DEVICES:
             app.include_router(router)
+    services.flow.cluster.start()
     services.phase.started = True
     care = asyncio.create_task(_look_after(services))
     log.info("started", store=without_password(settings.store), workers=settings.workers, compiler=COMPILER)
@@ -176,6 +188,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
                 await services.compiler.drain()
                 await services.flow.flights.settle()
         care.cancel()
+        await services.flow.cluster.close()
         await services.compiler.close()
         if isinstance(validation, Validation):
             await validation.close()

@@ -6,6 +6,7 @@ callers need not think of it. Programs asked for lately are held ready to be sen
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import OrderedDict
@@ -18,12 +19,18 @@ from service.answer import Answer
 from service.errors import Quarantined, StoreDown, refusal_from_json, refusal_to_json
 from service.logs import logger
 from service.metrics import Metrics
-from service.store.keys import Key, Kind, Name
+from service.origin import Origin, ast_hash_in, request_of
+from service.shun import Offence
+from service.store.keys import Key, Kind, Name, as_key
 from service.store.record import Damaged, Record, seal, unseal
 from service.store.store import Entry, Store
 
 T = TypeVar("T")
 log = logger("catalog")
+
+OFFENCE_REMEMBERED_S = 3600.0  # how long after a pause the next offence still counts as one more
+RENEW_PART = 0.1  # of a lifetime: a program that is asked for all the time is renewed so often by each process
+RENEWED_MOST = 65536  # programs whose last renewal is remembered
 
 WRONG = "wrong"  # the verdict that puts a program into quarantine
 
@@ -60,6 +67,8 @@ class Catalog:
         self._held = 0
         self._hits = metrics.cache_operations.labels("memory", "get", "hit")
         self._misses = metrics.cache_operations.labels("memory", "get", "miss")
+        self._renewed: OrderedDict[Key, float] = OrderedDict()
+        self._renewals: set[asyncio.Task[None]] = set()
         self.degraded: str | None = None  # why the store's last call failed; None: it answered
 
     # programs
@@ -84,17 +93,22 @@ class Catalog:
         return self._believed(key, program, validation)
 
     async def program_or_refusal(self, key: Key) -> Answer | None:
-        """As `program`, and raises the refusal that is kept instead of one, all in one look."""
+        """As `program`, and raises what is kept in its place: a refusal, or that the kernel is to be left alone. All in one look."""
         found = self.ready(key)
         if found is not None:
             return found
-        names = (Name(Kind.PROGRAM, key), Name(Kind.VALIDATION, key), Name(Kind.REFUSAL, key))
-        program, validation, refusal = await self._many(names)
+        names = [Name(kind, key) for kind in (Kind.PROGRAM, Kind.VALIDATION, Kind.REFUSAL, Kind.OFFENCE)]
+        program, validation, refusal, offence = await self._many(names)
         answer = self._believed(key, program, validation)
-        kept = None if answer is not None or refusal is None else _refusal(refusal)
+        if answer is not None:
+            return answer
+        kept = None if refusal is None else _refusal(refusal)
         if kept is not None:
             raise kept
-        return answer
+        offended = None if offence is None else _offence(offence)
+        if offended is not None:
+            offended.refuse(time.time())
+        return None
 
     async def programs(self, keys: list[Key]) -> dict[Key, Answer]:
         """Those of the programs that are here and not in quarantine, in one round trip."""
@@ -117,31 +131,47 @@ class Catalog:
                 found[key] = answer
         return found
 
-    async def keep(self, key: Key, program: bytes, packed: bytes, request: bytes, seconds: float) -> Answer:
-        """Keeps a program beside the canonical request it came from, both as JSON; usable whatever the store does."""
+    async def keep(self, key: Key, program: bytes, packed: bytes, origin: Origin, seconds: float) -> Answer:
+        """Keeps a program, as JSON, beside what it was compiled from; usable whatever the store does."""
         answer = Answer(key, Record(program, packed, seconds))
-        name, beside = Name(Kind.PROGRAM, key), Name(Kind.REQUEST, key)
+        name, rest, ast = Name(Kind.PROGRAM, key), Name(Kind.REQUEST, key), Name(Kind.AST, Key(origin.ast_hash))
         lifetime_s = self._lifetimes.program_s
         await self._put(
             Entry(name, seal(name, program, packed=packed, seconds=seconds, secret=self._secret), lifetime_s),
-            Entry(beside, seal(beside, request, secret=self._secret), lifetime_s),
+            Entry(rest, seal(rest, origin.rest, secret=self._secret), lifetime_s),
+            Entry(ast, seal(ast, origin.ast, secret=self._secret), lifetime_s),
         )
+        self._is_due(key)
         self._hold(answer)
         return answer
 
     async def request(self, key: Key) -> bytes | None:
         """The canonical request (JSON) the program was compiled from, or None. Raises StoreDown where the store can't say."""
-        name = Name(Kind.REQUEST, key)
-        record = (await self._many((name,)))[0]
-        if record is None and self.degraded is not None:
+        rest = (await self._many((Name(Kind.REQUEST, key),)))[0]
+        ast = None
+        if rest is not None:
+            ast = (await self._many((Name(Kind.AST, Key(ast_hash_in(rest.content))),)))[0]
+        if ast is None and self.degraded is not None:
             raise StoreDown(self.degraded)
-        return None if record is None else record.content
+        return None if ast is None or rest is None else request_of(ast.content, rest.content)
 
     async def keep_refusal(self, key: Key, refusal: RequestError) -> None:
         """Keeps a refusal for a short time: the same request would be refused the same way."""
         name = Name(Kind.REFUSAL, key)
         content = json.dumps(refusal_to_json(refusal), default=str).encode()
         await self._put(Entry(name, seal(name, content, secret=self._secret), self._lifetimes.refusal_s))
+
+    async def offence(self, key: Key) -> Offence | None:
+        """What the kernel has cost workers, as far as the store knows."""
+        record = (await self._many((Name(Kind.OFFENCE, key),)))[0]
+        return None if record is None else _offence(record)
+
+    async def keep_offence(self, key: Key, offence: Offence) -> None:
+        """Lets all who share the store know that the kernel is to be left alone."""
+        name = Name(Kind.OFFENCE, key)
+        content = json.dumps({"count": offence.count, "until": offence.until}).encode()
+        lifetime_s = max(0.0, offence.until - time.time()) + OFFENCE_REMEMBERED_S
+        await self._put(Entry(name, seal(name, content, secret=self._secret), lifetime_s))
 
     # what devices have said
 
@@ -192,10 +222,12 @@ class Catalog:
         return True
 
     async def close(self) -> None:
+        if self._renewals:
+            await asyncio.wait(self._renewals)
         await self._store.close()
 
     async def _many(self, names: tuple[Name, ...] | list[Name]) -> list[Record | None]:
-        values = await self._timed("get", lambda: self._store.many(names, self._lifetimes.program_s))
+        values = await self._timed("get", lambda: self._store.many(names))
         if values is None:
             self._count("get", "error")
             return [None] * len(names)
@@ -257,7 +289,40 @@ class Catalog:
             return None
         answer = Answer(key, program)
         self._hold(answer)
+        if self._is_due(key):
+            renewal = asyncio.ensure_future(self._renew(answer))
+            self._renewals.add(renewal)
+            renewal.add_done_callback(self._renewals.discard)
         return answer
+
+    # lifetimes that slide
+
+    def _is_due(self, key: Key) -> bool:
+        """Has this process not renewed the program for a part of its lifetime? If so, that counts as renewed now."""
+        now = self._clock()
+        renewed = self._renewed.get(key)
+        if renewed is not None and now < renewed + RENEW_PART * self._lifetimes.program_s:
+            return False
+        self._renewed[key] = now
+        self._renewed.move_to_end(key)
+        if len(self._renewed) > RENEWED_MOST:
+            self._renewed.popitem(last=False)
+        return True
+
+    async def _renew(self, answer: Answer) -> None:
+        names = [Name(Kind.PROGRAM, answer.key), Name(Kind.REQUEST, answer.key)]
+        ast_hash = as_key(str(answer.program().get("ast_hash")))
+        if ast_hash is not None:
+            names.append(Name(Kind.AST, ast_hash))
+
+        async def renew() -> bool:
+            await self._store.renew(names, self._lifetimes.program_s)
+            return True
+
+        done = await self._timed("renew", renew)
+        self._count("renew", "error" if done is None else "ok")
+        if done is None:
+            self._renewed.pop(answer.key, None)
 
     def _hold(self, answer: Answer) -> None:
         self.forget_ready(answer.key)
@@ -274,6 +339,14 @@ def _refusal(record: Record) -> RequestError | None:
     try:
         return refusal_from_json(json.loads(record.content))
     except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # written by another version of the service
+
+
+def _offence(record: Record) -> Offence | None:
+    try:
+        value = json.loads(record.content)
+        return Offence(int(value["count"]), float(value["until"]))
+    except (ValueError, KeyError, TypeError):
         return None  # written by another version of the service
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from core import (
     CompilerBug,
@@ -24,6 +24,8 @@ from core import (
     TextRejected,
     WireError,
 )
+
+E = TypeVar("E", bound=LatheError)
 
 PROBLEM_JSON = "application/problem+json"
 PROBLEM_PAGE = "/docs/problems"  # `type` of a problem is this page and its category as fragment
@@ -236,13 +238,38 @@ def refusal_to_json(error: RequestError) -> dict[str, object]:
 KEPT: Mapping[str, type[RequestError]] = {
     kind.__name__: kind for kind in (WireError, NotJson, KernelError, OptionRefused, TargetError, LimitExceeded, RequestError)
 }
+# Never kept, but true of the one compile that all who waited for it had a part in.
+SHARED: Mapping[str, type[LatheError]] = {kind.__name__: kind for kind in (TimedOut, OutOfMemory, CompilerBug, TextRejected)}
+
+
+def failure_to_json(error: LatheError) -> dict[str, object] | None:
+    """A failure as a JSON value for those who waited for the same work elsewhere, without what only the log is told.
+
+    None where they had better try for themselves (a full queue, a lost worker), or find a refusal kept.
+    """
+    if type(error) not in SHARED.values():
+        return None
+    facts = error.facts()
+    return {"kind": type(error).__name__, "detail": error.detail, "facts": {name: facts[name] for name in TOLD if name in facts}}
+
+
+def failure_from_json(text: bytes) -> LatheError | None:
+    """The failure that `failure_to_json` wrote; None where it is none."""
+    try:
+        return _error_in(json.loads(text), SHARED)
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def refusal_from_json(value: Mapping[str, object]) -> RequestError:
     """The refusal that `refusal_to_json` wrote. Raises KeyError or TypeError where the value is none."""
-    kind, detail, facts = KEPT[str(value["kind"])], value["detail"], value["facts"]
+    return _error_in(value, KEPT)
+
+
+def _error_in(value: Mapping[str, object], kinds: Mapping[str, type[E]]) -> E:
+    kind, detail, facts = kinds[str(value["kind"])], value["detail"], value["facts"]
     if not isinstance(detail, str) or not isinstance(facts, dict):
-        raise TypeError("not a kept refusal")
+        raise TypeError("not an error that was kept")
     error = kind.__new__(kind)
     LatheError.__init__(error, detail, **facts)
     return error

@@ -14,7 +14,8 @@ from core import LatheError, OptionRefused, RequestError
 from service.answer import Answer
 from service.asking import Asked
 from service.catalog import Catalog
-from service.errors import NotReady
+from service.errors import NotReady, WorkerLost
+from service.flight.cluster import Cluster
 from service.flight.local import Flights, Wanted
 from service.logs import logger
 from service.metrics import Metrics
@@ -66,12 +67,14 @@ class Flow:
         self,
         catalog: Catalog,
         compiler: Compiler,
-        flights: Flights[tuple[Answer, dict[str, float], bool]],
+        flights: Flights[tuple[Answer, dict[str, float], Result]],
+        cluster: Cluster,
         shun: Shun,
         metrics: Metrics,
     ) -> None:
         self.catalog = catalog
         self.flights = flights
+        self.cluster = cluster
         self.validator: Validator | None = None
         self._compiler = compiler
         self._explanations: Flights[bytes] = Flights()
@@ -117,31 +120,44 @@ class Flow:
         found = await self.catalog.program_or_refusal(asked.key)
         if found is not None:
             return found, {}, "hit"
-        (answer, stages, made), led = await self.flights.run(asked.key, lambda wanted: self._make(asked, wanted))
-        return answer, stages if led else {}, "coalesced" if not led else "compiled" if made else "hit"
+        (answer, stages, result), led = await self.flights.run(asked.key, lambda wanted: self._found_or_flown(asked, wanted))
+        if led:
+            return answer, stages, result
+        return answer, {}, "hit" if result == "hit" else "coalesced"
 
-    async def _make(self, asked: Asked, wanted: Wanted) -> tuple[Answer, dict[str, float], bool]:
+    async def _found_or_flown(self, asked: Asked, wanted: Wanted) -> tuple[Answer, dict[str, float], Result]:
+        """What one request of this process does for all of its that ask for the same."""
         found = self.catalog.ready(asked.key)  # the flight before this one may have landed since we looked
         if found is not None:
-            return found, {}, False
+            return found, {}, "hit"
+        stages: dict[str, float] = {}
+        answer, result = await self.cluster.run(
+            asked.key, lambda: self.catalog.program_or_refusal(asked.key), lambda: self._make(asked, wanted, stages), wanted
+        )
+        return answer, stages, result
+
+    async def _make(self, asked: Asked, wanted: Wanted, stages: dict[str, float]) -> Answer:
+        """Compiles and keeps the program. stages: is told what took how long."""
         made, waited_s = await self._worked(self._compiler.compile, asked, wanted)
         assert isinstance(made, Made)
         started = time.perf_counter()
         seconds = sum(made.stages.values())
-        answer = await self.catalog.keep(asked.key, made.program, made.packed, made.request, seconds)
+        answer = await self.catalog.keep(asked.key, made.program, made.packed, made.origin, seconds)
         store_s = time.perf_counter() - started
         self._metrics.compile_stage_seconds.labels("store").observe(store_s)
-        return (
-            answer,
-            {"queue": waited_s, **{f"compile-{name}": s for name, s in made.stages.items()}, "store": store_s},
-            True,
-        )
+        stages |= {"queue": waited_s, **{f"compile-{name}": s for name, s in made.stages.items()}, "store": store_s}
+        return answer
 
     async def _worked(self, work: Work, asked: Asked, wanted: Wanted) -> tuple[Made | Told, float]:
         """What a worker process has made, and the seconds it was waited for. Raises why there is nothing."""
         self._shun.refuse(asked.key)
-        with self._shun.watching(asked.key):
+        try:
             outcome, waited_s = await work(asked, wanted)
+        except WorkerLost:
+            offence = self._shun.offended(asked.key, await self.catalog.offence(asked.key))
+            await self.catalog.keep_offence(asked.key, offence)
+            raise
+        self._shun.absolve(asked.key)
         self._observe(outcome, waited_s)
         if isinstance(outcome, Failed):
             await self._refused(asked, outcome)

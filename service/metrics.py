@@ -57,6 +57,7 @@ class Metrics:
             "cache_operation_seconds", "Time of one operation of the store.", "level", "operation", buckets=FAST_S
         )
         self.singleflight_waiters = gauge("singleflight_waiters", "Requests that wait for a compile another one leads.")
+        self.leases = counter("leases", "Leases for compiles: taken, lost, overdue, without.", "result")
         self.compiles_avoided = counter("compiles_avoided", "Compile requests answered without a compile of their own.")
         self.compile_seconds_saved = counter("compile_seconds_saved", "Compile time these would have taken.")
         self.queue_depth = gauge("queue_depth", "Compiles that wait for a worker.")

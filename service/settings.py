@@ -19,6 +19,7 @@ from pydantic import Field, PositiveInt, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core import Limits
+from service.address import SCHEMES, address_in
 
 PREFIX = "LATHE_"
 TESTS_PREFIX = "LATHE_TEST_"  # belongs to the test suite and its runner, never to the service
@@ -57,15 +58,20 @@ class Settings(BaseSettings):
     store: str = Field(default_factory=default_store, description="where programs are kept: `memory://`, `sqlite:///FILE` or `redis://…`")
     store_prefix: str = Field("lathe", pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="first part of every name in Redis")
     store_secret: str = Field("", description="with this secret stored values carry a MAC; values without it are not believed")
-    store_timeout_s: Seconds = Field(0.2, description="longest wait for one answer of the store")
-    store_connect_timeout_s: Seconds = Field(0.25, description="longest wait for a connection to the store")
-    store_connections: PositiveInt = Field(32, description="most connections to Redis")
+    store_timeout_s: Seconds = Field(0.2, description="longest wait for one answer of Redis, with connecting to it")
+    store_connections: PositiveInt = Field(32, description="most connections to Redis; of a cluster, to each of its servers")
+    store_ca: str = Field("", description="file of certificates to believe Redis by, in place of the system's")
+    store_certificate: str = Field("", description="file of the certificate to show to Redis")
+    store_certificate_key: str = Field("", description="file of the key that belongs to it")
     breaker_failures: PositiveInt = Field(3, description="failures in a row after which the store is left alone for a while")
     breaker_seconds: Seconds = Field(1.0, description="how long it is left alone before one call tries again")
     memory_bytes: PositiveInt = Field(256 * MIB, description="memory for programs in this process, all levels together")
     memory_seconds: Seconds = Field(300.0, description="how long this process believes its memory before it asks the store again")
     program_lifetime_s: PositiveInt = Field(90 * 86400, description="how long a program is kept after it was last asked for")
     refusal_lifetime_s: PositiveInt = Field(60, description="how long a refusal that depends on the request alone is kept")
+
+    lease_seconds: Seconds = Field(5.0, description="life of a lease for a compile that is not renewed: its process is gone")
+    lease_wait_s: Seconds = Field(60.0, description="longest wait for another process's compile before compiling it here too")
 
     workers: PositiveInt = Field(default_factory=default_workers, description="worker processes that compile")
     worker_tasks: PositiveInt = Field(500, description="compiles after which a worker is replaced")
@@ -113,10 +119,12 @@ class Settings(BaseSettings):
     @classmethod
     def _store_is_known(cls, value: str) -> str:
         scheme = urlsplit(value).scheme
-        if scheme not in ("memory", "sqlite", "redis", "rediss", "unix"):
-            raise ValueError("expected memory://, sqlite:///FILE or redis://…")
         if scheme == "sqlite" and not value.startswith("sqlite:///"):
             raise ValueError("expected sqlite:/// and the path of a file")
+        if scheme not in ("memory", "sqlite"):
+            if scheme not in SCHEMES:
+                raise ValueError(f"expected memory://, sqlite:///FILE or one of {', '.join(f'{name}://' for name in SCHEMES)}")
+            address_in(value)
         return value
 
     @property

@@ -18,6 +18,10 @@ T = TypeVar("T")
 Wanted = Callable[[], bool]
 
 
+class Abandoned(Exception):
+    """Nobody waits for this work any more, and it has not begun."""
+
+
 @dataclass(slots=True)
 class _Flight(Generic[T]):
     waiting: int = 0

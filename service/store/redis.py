@@ -1,133 +1,130 @@
-"""A store in Redis, shared by replicas. Slow or absent, it costs at most its time limit, then a breaker leaves it alone.
+"""A store in Redis, shared by replicas.
 
-Names are `prefix:{key}:kind`: the braces put all that belongs to one key into one slot of a cluster.
+Names are `prefix:{key}:kind`: the braces put all that belongs to one key into one slot of a cluster. Looks that are made while
+others are on their way go together, so that a busy service asks seldom and for much.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
-
-from service.errors import StoreDown
-from service.store.breaker import Breaker
-from service.store.keys import LASTING, Name
+from service.store.keys import Key, Name
+from service.store.redis_link import Client, Link
 from service.store.store import Entry
 
-T = TypeVar("T")
+LOOKS = 2  # looks on their way at once; what is asked for meanwhile waits for the next
+TOGETHER = 2000  # names in one look
+
+
+@dataclass(slots=True)
+class _Look:
+    """Names that are asked for together, and who waits for them."""
+
+    names: list[Name] = field(default_factory=list)
+    values: asyncio.Future[list[bytes | None]] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class RedisStore:
-    """Keeps values in the Redis at `url` (`redis://[user:password@]host:port/db`, `rediss://…`, `unix://…`).
+    """Keeps values in Redis."""
 
-    timeout_s, connect_s: longest wait for an answer and for a connection. breaker: decides when not to ask at all.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        prefix: str = "lathe",
-        timeout_s: float = 0.2,
-        connect_s: float = 0.25,
-        connections: int = 32,
-        breaker: Breaker | None = None,
-    ) -> None:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=connections,
-            timeout=timeout_s,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=connect_s,
-            retry=Retry(NoBackoff(), 1),  # one: a connection that a restarted server has forgotten is noticed by its use
-        )
-        self._redis: Redis = Redis(connection_pool=pool)
+    def __init__(self, link: Link, *, prefix: str = "lathe") -> None:
+        self._link = link
         self._prefix = prefix
-        self._deadline_s = timeout_s + connect_s
-        self._breaker = breaker or Breaker(failures=3, rest_s=1.0)
-
-    @property
-    def breaker(self) -> Breaker:
-        return self._breaker
+        self._waiting: deque[_Look] = deque()
+        self._looking: set[asyncio.Task[None]] = set()
 
     def spelt(self, name: Name) -> str:
         """The name as Redis has it."""
         return f"{self._prefix}:{{{name.key}}}:{name.kind}"
 
-    async def many(self, names: Sequence[Name], renew_s: float | None = None) -> list[bytes | None]:
+    async def many(self, names: Sequence[Name]) -> list[bytes | None]:
         if not names:
             return []
-        if renew_s is None or not any(name.kind in LASTING for name in names):
-            values = await self._call(lambda: self._plainly(names))
-        else:
-            px = _milliseconds(renew_s)
-            values = await self._call(lambda: self._renewing(names, px))
-        return [value if isinstance(value, bytes) else None for value in values]
+        if not self._waiting or len(self._waiting[-1].names) + len(names) > TOGETHER:
+            self._waiting.append(_Look())
+            asyncio.get_running_loop().call_soon(self._begin)  # not at once: who asks in this turn of the loop comes along
+        look = self._waiting[-1]
+        first = len(look.names)
+        look.names += names
+        values = await asyncio.shield(look.values)
+        return values[first : first + len(names)]
 
-    async def _plainly(self, names: Sequence[Name]) -> list[object]:
-        return list(await self._redis.mget([self.spelt(name) for name in names]))
+    def _begin(self) -> None:
+        while self._waiting and len(self._looking) < LOOKS:
+            task = asyncio.get_running_loop().create_task(self._look(self._waiting.popleft()))
+            self._looking.add(task)
+            task.add_done_callback(self._looked)
 
-    async def _renewing(self, names: Sequence[Name], px: int) -> list[object]:
-        async with self._redis.pipeline(transaction=False) as line:
-            for name in names:
-                if name.kind in LASTING:
-                    line.getex(self.spelt(name), px=px)
-                else:
-                    line.get(self.spelt(name))
-            answers: list[object] = await line.execute()
-            return answers
+    def _looked(self, task: asyncio.Task[None]) -> None:
+        self._looking.discard(task)
+        self._begin()
+
+    async def _look(self, look: _Look) -> None:
+        names = look.names
+        try:
+            values = await self._link.call(lambda client: self._values(client, names))
+            look.values.set_result(values)
+        except asyncio.CancelledError:
+            look.values.cancel()
+            raise
+        except Exception as error:
+            look.values.set_exception(error)
+            look.values.exception()  # seen, also where all who asked have gone away
+
+    async def _values(self, client: Client, names: Sequence[Name]) -> list[bytes | None]:
+        if not self._link.is_cluster:
+            return list(await client.mget([self.spelt(name) for name in names]))
+        of_key: dict[Key, list[int]] = {}
+        for i, name in enumerate(names):
+            of_key.setdefault(name.key, []).append(i)
+        async with client.pipeline() as line:
+            for places in of_key.values():
+                line.execute_command("MGET", *(self.spelt(names[i]) for i in places))  # its method refuses keys of a cluster
+            answers = await line.execute()
+        values: list[bytes | None] = [None] * len(names)
+        for places, answer in zip(of_key.values(), answers, strict=True):
+            for i, value in zip(places, answer, strict=True):
+                values[i] = value
+        return values
 
     async def put(self, *entries: Entry) -> None:
-        async def send() -> None:
-            async with self._redis.pipeline(transaction=False) as line:
+        async def send(client: Client) -> None:
+            async with client.pipeline(transaction=False) as line:
                 for entry in entries:
                     px = None if entry.lifetime_s is None else _milliseconds(entry.lifetime_s)
                     line.set(self.spelt(entry.name), entry.value, px=px)
                 await line.execute()
 
-        await self._call(send)
+        await self._link.call(send)
+
+    async def renew(self, names: Sequence[Name], lifetime_s: float) -> None:
+        async def send(client: Client) -> None:
+            async with client.pipeline(transaction=False) as line:
+                for name in names:
+                    line.pexpire(self.spelt(name), _milliseconds(lifetime_s))
+                await line.execute()
+
+        await self._link.call(send)
 
     async def delete(self, *names: Name) -> None:
+        async def send(client: Client) -> None:
+            async with client.pipeline(transaction=False) as line:
+                for name in names:
+                    line.delete(self.spelt(name))
+                await line.execute()
+
         if names:
-            await self._call(lambda: self._redis.delete(*(self.spelt(name) for name in names)))
+            await self._link.call(send)
 
     async def ping(self) -> None:
-        await self._call(lambda: self._redis.ping())
+        await self._link.call(lambda client: client.ping())
 
     async def close(self) -> None:
-        await self._redis.aclose()
-
-    async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
-        if not self._breaker.allows():
-            raise StoreDown("Redis is left alone after failures in a row")
-        try:
-            async with asyncio.timeout(self._deadline_s):
-                answer = await ask()
-        except (AuthenticationError, NoPermissionError) as error:
-            self._breaker.failed()
-            raise StoreDown(f"Redis does not let us in: {_said(error)}") from error
-        except ResponseError as error:  # it answers, and refuses this one call: full, read-only, loading
-            self._breaker.succeeded()
-            raise StoreDown(f"Redis refuses: {_said(error)}") from error
-        except (RedisError, OSError, TimeoutError) as error:
-            self._breaker.failed()
-            raise StoreDown(f"Redis: {_said(error)}") from error
-        except asyncio.CancelledError:
-            raise  # the client went away; this says nothing about Redis
-        self._breaker.succeeded()
-        return answer
+        await self._link.close()
 
 
 def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
-
-
-def _said(error: Exception) -> str:
-    """An error in words. A pipeline's repeats the command, value and all: of that only what went wrong is told."""
-    _, _, cause = str(error).rpartition("caused error: ")
-    return f"{type(error).__name__}: {cause}"[:300]

@@ -25,14 +25,14 @@ class Entry:
 class Store(Protocol):
     """Keeps bytes. All calls may be made at once from one event loop."""
 
-    async def many(self, names: Sequence[Name], renew_s: float | None = None) -> list[bytes | None]:
-        """The values in the order of the names, in one round trip; None where there is none.
-
-        renew_s: those whose kind is LASTING now live at least that long, give or take a tenth.
-        """
+    async def many(self, names: Sequence[Name]) -> list[bytes | None]:
+        """The values in the order of the names, in one round trip; None where there is none."""
 
     async def put(self, *entries: Entry) -> None:
         """Keeps the entries, in one round trip; what stood under their names is replaced."""
+
+    async def renew(self, names: Sequence[Name], lifetime_s: float) -> None:
+        """What is kept under these names is kept for so many seconds from now."""
 
     async def delete(self, *names: Name) -> None:
         """Forgets the values under these names, where there are any."""

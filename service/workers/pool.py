@@ -19,6 +19,7 @@ from pebble import ProcessExpired
 
 from service.caller import CALLER
 from service.errors import Draining, OutOfMemory, OverQuota, QueueFull, TimedOut, WorkerLost
+from service.flight.local import Abandoned
 from service.logs import logger
 from service.metrics import Metrics
 from service.workers import task
@@ -39,10 +40,6 @@ TRIES = 2  # a job whose worker dies is tried once more
 
 class _NeverBegan(Exception):
     """The worker process was lost before it took the job."""
-
-
-class Abandoned(Exception):
-    """Nobody waits for this job any more, and it has not begun."""
 
 
 class Pool(Generic[J, R]):

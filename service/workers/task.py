@@ -7,7 +7,6 @@ no environment.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import resource
 import signal
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key, read_json
 from service.codings import pack
 from service.errors import CompilerReplaced, OutOfMemory
+from service.origin import Origin, dumped, origin_of
 
 ORPHAN_CHECK_S = 1.0
 
@@ -38,11 +38,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A program's JSON, the same as a zstd frame, the canonical request's JSON; seconds by stage, in order."""
+    """A program's JSON, the same as a zstd frame, what it was compiled from; seconds by stage, in order."""
 
     program: bytes
     packed: bytes
-    request: bytes
+    origin: Origin
     stages: dict[str, float] = field(default_factory=dict)
 
 
@@ -96,10 +96,10 @@ def run(job: Job) -> Outcome:
         program = compile_kernel(request, job.limits, watch)
         watch("assemble")
         made = dumped(program.to_json())
-        beside = dumped(canonical(request))
+        origin = origin_of(canonical(request), request.ast_hash)
         packed = pack(made)
         watch("pack")
-        return Made(made, packed, beside, watch.stages)
+        return Made(made, packed, origin, watch.stages)
     except LatheError as error:
         return Failed(error, watch.stages, traceback.format_exc() if isinstance(error, CompilerBug) else None)
     except MemoryError:
@@ -122,11 +122,6 @@ def canonical(request: Request) -> dict[str, object]:
 def warm() -> int:
     """The first job of a worker: by then everything is imported. The process's id."""
     return os.getpid()
-
-
-def dumped(value: object) -> bytes:
-    """JSON text without spaces, as it is stored and sent."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def begin(memory_bytes: int) -> None:

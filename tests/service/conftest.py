@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
 from tests.service.fake import Running, running
+from tests.service.redis_servers import RedisServer, cluster_of
 
 REDIS_VARIABLE = "LATHE_TEST_REDIS"
 
@@ -38,45 +34,6 @@ async def service() -> AsyncIterator[Running]:
         yield started
 
 
-class RedisServer:
-    """A Redis of a test's own, on a free port, that can be killed and started again."""
-
-    def __init__(self, folder: Path, *more: str) -> None:
-        program = shutil.which("redis-server")
-        if program is None:
-            pytest.fail("redis-server is not on the PATH: install it, or run the tests by ./run test, which does")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-        self._command += ["--dir", str(folder), *more]
-        self.process = self._start()
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            try:
-                with redis.Redis(port=self.port, socket_timeout=1) as client:
-                    client.ping()
-                return process
-            except redis.RedisError:
-                time.sleep(0.02)
-        process.kill()
-        pytest.fail("redis-server does not answer within 30 s")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def restart(self) -> None:
-        self.process = self._start()
-
-
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Redis that tests share: the one they were given, else one of their own."""
@@ -87,6 +44,13 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = RedisServer(tmp_path_factory.mktemp("redis"))
     yield server.url
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster of three."""
+    with cluster_of(3, tmp_path_factory.mktemp("cluster")) as servers:
+        yield f"redis+cluster://127.0.0.1:{servers[0].port},127.0.0.1:{servers[1].port}"
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import service.workers.task
 from core import Limits, WireError, read_json
 from service.app import build_app
 from service.asking import Asked
+from service.flight.leases import Leases
 from service.front import Front
 from service.metrics import Metrics
 from service.services import Services
@@ -35,8 +36,8 @@ Json = dict[str, Any]
 
 
 def key_of(body: Json) -> Key:
-    """The key of a request of this compiler: what is asked for beside compiling does not count."""
-    counted = {name: value for name, value in body.items() if name not in ("require", "tuned")}
+    """The key of a request of this compiler: what is asked for beside compiling does not count, nor the AST that is kept with it."""
+    counted = {name: value for name, value in body.items() if name not in ("ast", "require", "tuned")}
     return Key(hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest())
 
 
@@ -158,10 +159,12 @@ class Running:
 
 
 @asynccontextmanager
-async def running(store: Store | None = None, compiler: FakeCompiler | None = None, **values: Any) -> AsyncIterator[Running]:
+async def running(
+    store: Store | None = None, compiler: FakeCompiler | None = None, leases: Leases | None = None, **values: Any
+) -> AsyncIterator[Running]:
     """A service with the fake compiler (or another) in this process, started and in the end drained."""
     compiler = compiler or FakeCompiler()
-    front, services = build_app(settings(**values), store or MemoryStore(1 << 24), compiler, Metrics())
+    front, services = build_app(settings(**values), store or MemoryStore(1 << 24), compiler, Metrics(), leases=leases)
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with front.life(), httpx.AsyncClient(transport=transport, base_url="http://lathe") as client:
         try:

@@ -18,7 +18,8 @@ def main() -> int:
     logs.configure(settings.log_level)
     metrics = Metrics()
     compiler = FakePool(Pool(run, sizes_of(settings), metrics))
-    return serve(*build_app(settings, store_of(settings, metrics), compiler, metrics))
+    store, leases = store_of(settings, metrics)
+    return serve(*build_app(settings, store, compiler, metrics, leases=leases))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,17 +12,20 @@ import pytest
 from core import KernelError
 from service.catalog import Catalog, Lifetimes
 from service.codings import pack
-from service.errors import Quarantined, StoreDown
+from service.errors import KernelShunned, Quarantined, StoreDown
 from service.metrics import Metrics
+from service.origin import origin_of
+from service.shun import Offence
 from service.store.keys import Key, Kind, Name
 from service.store.memory import MemoryStore
-from service.store.record import seal
+from service.store.record import seal, unseal
 from service.store.store import Entry
 
 pytestmark = pytest.mark.anyio
 
 KEY = Key("a" * 64)
-PROGRAM = b'{"name":"k","target":"c","source":"int x;"}'
+AST_HASH = "c5" * 32
+PROGRAM = b'{"name":"k","target":"c","source":"int x;","ast_hash":"%s"}' % AST_HASH.encode()
 
 
 class Clock:
@@ -33,19 +38,23 @@ class Clock:
 class Flaky(MemoryStore):
     """A store that fails when it is told to."""
 
-    def __init__(self) -> None:
-        super().__init__(1 << 24)
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(1 << 24, clock)
         self.down = False
         self.asked = 0
 
-    async def many(self, names: Sequence[Name], renew_s: float | None = None) -> list[bytes | None]:
+    async def many(self, names: Sequence[Name]) -> list[bytes | None]:
         self.asked += 1
         self._stand()
-        return await super().many(names, renew_s)
+        return await super().many(names)
 
     async def put(self, *entries: Entry) -> None:
         self._stand()
         await super().put(*entries)
+
+    async def renew(self, names: Sequence[Name], lifetime_s: float) -> None:
+        self._stand()
+        await super().renew(names, lifetime_s)
 
     async def ping(self) -> None:
         self._stand()
@@ -60,7 +69,7 @@ def catalog(store: Any = None, **values: Any) -> Catalog:
 
 
 async def keep(kept: Catalog, key: Key = KEY, program: bytes = PROGRAM) -> None:
-    await kept.keep(key, program, pack(program), b'{"ast":1}', 0.5)
+    await kept.keep(key, program, pack(program), origin_of({"ast": {"nodes": []}, "annotate": True}, AST_HASH), 0.5)
 
 
 def counted(kept: Catalog, operation: str, result: str) -> float:
@@ -81,8 +90,74 @@ async def test_the_request_is_kept_beside_the_program() -> None:
     kept = catalog()
     await keep(kept)
 
-    assert b'{"ast":1}' == await kept.request(KEY)
+    assert b'{"ast":{"nodes":[]},"annotate":true}' == await kept.request(KEY)
     assert await kept.request(Key("b" * 64)) is None
+
+
+async def test_an_ast_is_kept_once_under_its_own_hash_for_all_programs_that_come_from_it() -> None:
+    store = Flaky()
+    kept = catalog(store)
+    await keep(kept)
+    await keep(kept, Key("b" * 64))
+    value = store.look(Name(Kind.AST, Key(AST_HASH)))
+
+    assert value is not None
+    assert b'{"nodes":[]}' == unseal(Name(Kind.AST, Key(AST_HASH)), value).content
+    assert 5 == len(store._entries)
+    assert await kept.request(KEY) == await kept.request(Key("b" * 64))
+
+
+async def test_a_program_whose_ast_is_gone_has_no_request() -> None:
+    store = Flaky()
+    kept = catalog(store)
+    await keep(kept)
+    await store.delete(Name(Kind.AST, Key(AST_HASH)))
+
+    assert await kept.request(KEY) is None
+
+
+async def test_what_is_asked_for_lives_on_with_all_that_belongs_to_it() -> None:
+    clock = Clock()
+    store = Flaky(clock)
+    await keep(catalog(store, clock=clock, lifetimes=Lifetimes(100.0)))
+    for _ in range(6):
+        clock.now += 50.0
+        reader = catalog(store, clock=clock, lifetimes=Lifetimes(100.0))
+        assert await reader.program(KEY) is not None
+        await asyncio.gather(*reader._renewals)
+
+    assert await catalog(store).request(KEY) is not None
+
+
+async def test_one_process_renews_a_program_once_in_a_tenth_of_its_lifetime() -> None:
+    clock = Clock()
+    store = Flaky(clock)
+    kept = catalog(store, clock=clock, lifetimes=Lifetimes(100.0, ready_s=1.0))
+    await keep(kept)
+    for _ in range(25):
+        clock.now += 2.0
+        await kept.program(KEY)
+        await asyncio.gather(*kept._renewals)
+
+    assert 5.0 == counted(kept, "renew", "ok")
+
+
+async def test_a_kernel_that_kills_workers_is_left_alone_by_all_who_share_the_store() -> None:
+    store = Flaky()
+    await catalog(store).keep_offence(KEY, Offence(3, time.time() + 50.0))
+    with pytest.raises(KernelShunned, match="3 times") as refused:
+        await catalog(store).program_or_refusal(KEY)
+
+    assert 49 <= refused.value.retry_after_s <= 51
+
+
+async def test_an_old_offence_is_remembered_and_refuses_nobody() -> None:
+    store = Flaky()
+    offence = Offence(3, time.time() - 1.0)
+    await catalog(store).keep_offence(KEY, offence)
+
+    assert await catalog(store).program_or_refusal(KEY) is None
+    assert offence == await catalog(store).offence(KEY)
 
 
 async def test_whether_a_request_is_kept_cannot_be_said_while_the_store_is_down() -> None:

@@ -12,6 +12,7 @@ import pytest
 from core import LimitExceeded, Limits, Request, explain, program_key
 from service.api.examples import COMPILES, EXPLANATION_SCHEMA, SUM
 from service.errors import TimedOut, WorkerLost
+from service.origin import origin_of
 from service.store.keys import Key, Kind, Name
 from service.store.memory import MemoryStore
 from service.workers.task import Failed, Job, Outcome, Told, run
@@ -81,7 +82,7 @@ async def test_a_program_of_another_compiler_is_not_explained_by_this_one() -> N
     """Its request has another key by now; a worker would take that for changed files, and the service out of use."""
     async with running() as service:
         old = Key("7" * 64)
-        await service.services.catalog.keep(old, b"{}", b"", json.dumps(KERNEL).encode(), 1.0)
+        await service.services.catalog.keep(old, b"{}", b"", origin_of({"ast": {}, **KERNEL}, "0" * 64), 1.0)
         response = await service.client.get(f"/program/{old}/explain")
 
         assert "another version of the compiler" in told(response, 404, "request")["detail"]

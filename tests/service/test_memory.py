@@ -68,15 +68,3 @@ async def test_a_lifetime_ends_on_time() -> None:
 
     assert store.look(name(1)) is None
     assert 0 == store.bytes_held
-
-
-@pytest.mark.parametrize(("kind", "still_there"), [(Kind.PROGRAM, True), (Kind.REFUSAL, False)])
-async def test_looking_renews_what_lasts_and_nothing_else(kind: Kind, still_there: bool) -> None:
-    clock = Clock()
-    store = MemoryStore(10_000, clock)
-    await store.put(Entry(name(1, kind), b"v", 10.0))
-    clock.now += 5
-    await store.many([name(1, kind)], renew_s=10.0)
-    clock.now += 7
-
-    assert still_there == (store.look(name(1, kind)) is not None)

@@ -5,27 +5,40 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import redis as plain_redis
 
+from service.address import address_in
 from service.errors import StoreDown
+from service.flight.redis import TOKEN_CHARS, RedisLeases
 from service.store.breaker import Breaker, State
 from service.store.keys import Key, Kind, Name
 from service.store.redis import RedisStore
+from service.store.redis_link import Link
 from service.store.store import Entry
-from tests.service.conftest import RedisServer
+from tests.service.redis_servers import RedisServer
 
 pytestmark = pytest.mark.anyio
+
+
+# as docs/store.md tells operators
+COMMANDS = ["+get", "+mget", "+set", "+del", "+exists", "+pexpire", "+eval", "+publish", "+subscribe", "+ping"]
 
 
 def fresh(kind: Kind = Kind.PROGRAM) -> Name:
     return Name(kind, Key(secrets.token_hex(32)))
 
 
+def linked(url: str, **values: Any) -> RedisStore:
+    return RedisStore(Link(address_in(url), **values))
+
+
 def patient(url: str) -> RedisStore:
-    return RedisStore(url, timeout_s=30, connect_s=30)
+    return linked(url, timeout_s=30)
 
 
 async def fill(store: RedisStore) -> None:
@@ -34,7 +47,7 @@ async def fill(store: RedisStore) -> None:
 
 
 async def test_values_of_one_key_share_a_slot_of_a_cluster_and_prefixes_keep_services_apart(redis_url: str) -> None:
-    store = RedisStore(redis_url, prefix="mine")
+    store = RedisStore(Link(address_in(redis_url)), prefix="mine")
     name = fresh()
 
     assert f"mine:{{{name.key}}}:program" == store.spelt(name)
@@ -42,21 +55,23 @@ async def test_values_of_one_key_share_a_slot_of_a_cluster_and_prefixes_keep_ser
 
 
 async def test_a_redis_that_is_gone_fails_and_then_is_left_alone(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url, breaker=Breaker(3, 3600.0))
+    breaker = Breaker(3, 3600.0)
+    store = linked(own_redis.url, breaker=breaker)
     await store.ping()
     own_redis.kill()
     for _ in range(3):
         with pytest.raises(StoreDown):
             await store.many([fresh()])
 
-    assert State.OPEN is store.breaker.state
+    assert State.OPEN is breaker.state
     with pytest.raises(StoreDown, match="left alone"):
         await store.many([fresh()])
     await store.close()
 
 
 async def test_a_redis_that_is_back_is_used_again_without_a_restart(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url, timeout_s=5, connect_s=5, breaker=Breaker(1, 0.05))
+    breaker = Breaker(1, 0.05)
+    store = linked(own_redis.url, timeout_s=5, breaker=breaker)
     await store.ping()
     own_redis.kill()
     with pytest.raises(StoreDown):
@@ -71,12 +86,12 @@ async def test_a_redis_that_is_back_is_used_again_without_a_restart(own_redis: R
             await asyncio.sleep(0.05)
 
     assert [b"v"] == await store.many([name])
-    assert State.CLOSED is store.breaker.state
+    assert State.CLOSED is breaker.state
     await store.close()
 
 
 async def test_a_silent_redis_is_not_waited_for(own_redis: RedisServer) -> None:
-    store = RedisStore(own_redis.url, timeout_s=0.1, connect_s=0.1, breaker=Breaker(100, 0.05))
+    store = linked(own_redis.url, timeout_s=0.1, breaker=Breaker(100, 0.05))
     await store.ping()
     own_redis.process.send_signal(signal.SIGSTOP)
     try:
@@ -90,14 +105,15 @@ async def test_a_silent_redis_is_not_waited_for(own_redis: RedisServer) -> None:
 
 async def test_a_full_redis_refuses_to_keep_and_still_answers(redis_with: Callable[..., RedisServer]) -> None:
     server = redis_with("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
-    store = patient(server.url)
+    breaker = Breaker(1, 3600.0)
+    store = linked(server.url, timeout_s=30, breaker=breaker)
     kept = fresh()
     await store.put(Entry(kept, b"v", 3600.0))
     with pytest.raises(StoreDown, match="OutOfMemory"):
         await fill(store)
 
-    assert [b"v"] == await store.many([kept], renew_s=3600.0)
-    assert State.CLOSED is store.breaker.state
+    assert [b"v"] == await store.many([kept])
+    assert State.CLOSED is breaker.state
     await store.close()
 
 
@@ -114,26 +130,80 @@ async def test_a_wrong_password_is_a_failure_of_the_store(own_redis: RedisServer
     await store.close()
 
 
-async def test_lifetimes_are_set_and_renewed_where_values_last(redis_url: str) -> None:
-    store = patient(redis_url)
-    lasting, passing = fresh(), fresh(Kind.REFUSAL)
-    await store.put(Entry(lasting, b"v", 100.0), Entry(passing, b"v", 100.0), Entry(fresh(), b"v"))
-    await store.many([lasting, passing], renew_s=1000.0)
-    with plain_redis.Redis.from_url(redis_url) as client:
-        left = [client.ttl(store.spelt(name)) for name in (lasting, passing)]
-
-    assert left[0] > 900 >= 100 >= left[1] > 0
-    await store.close()
-
-
-async def test_something_else_under_a_name_is_a_failure_of_the_store_only(redis_url: str) -> None:
+async def test_something_else_under_a_name_is_nothing_and_is_overwritten(redis_url: str) -> None:
     store = patient(redis_url)
     name = fresh()
     with plain_redis.Redis.from_url(redis_url) as client:
         client.lpush(store.spelt(name), "a list")
-        with pytest.raises(StoreDown):
-            await store.many([name], renew_s=10.0)
+        assert [None] == await store.many([name])
         await store.put(Entry(name, b"v"))
 
     assert [b"v"] == await store.many([name])
+    await store.close()
+
+
+async def test_looks_made_at_once_share_their_round_trips(own_redis: RedisServer) -> None:
+    store = patient(own_redis.url)
+    names = [fresh() for _ in range(200)]
+    await store.put(*(Entry(name, name.key.encode(), 3600.0) for name in names))
+    with plain_redis.Redis(port=own_redis.port) as client:
+        before = client.info("commandstats").get("cmdstat_mget", {"calls": 0})["calls"]
+        values = await asyncio.gather(*(store.many([name]) for name in names))
+        asked = client.info("commandstats")["cmdstat_mget"]["calls"] - before
+
+    assert [[name.key.encode()] for name in names] == values
+    assert 1 == asked
+    await store.close()
+
+
+async def test_who_goes_away_takes_nothing_from_those_who_look_along(redis_url: str) -> None:
+    store = patient(redis_url)
+    name = fresh()
+    await store.put(Entry(name, b"v"))
+    looks = [asyncio.ensure_future(store.many([name])) for _ in range(5)]
+    await asyncio.sleep(0)
+    looks[0].cancel()
+    values = await asyncio.gather(*looks, return_exceptions=True)
+
+    assert isinstance(values[0], asyncio.CancelledError)
+    assert 4 * [[b"v"]] == values[1:]
+    await store.close()
+
+
+async def test_time_in_which_the_process_itself_stood_still_is_not_held_against_redis(redis_url: str) -> None:
+    store = linked(redis_url, timeout_s=0.15)
+    await store.ping()
+    look = asyncio.ensure_future(store.many([fresh()]))
+    await asyncio.sleep(0.001)
+    time.sleep(0.4)  # the answer has come long ago, and the clock has rung too
+
+    assert [None] == await look
+    await store.close()
+
+
+async def test_a_user_that_may_touch_only_our_names_is_enough(own_redis: RedisServer) -> None:
+    with plain_redis.Redis(port=own_redis.port) as client:
+        client.execute_command(*["ACL", "SETUSER", "kernels", "on", ">p@ss:word", "~lathe:*", "&lathe:*", "-@all"], *COMMANDS)
+    url = own_redis.url.replace("redis://", "redis://kernels:p%40ss%3Aword@")
+    link = Link(address_in(url), timeout_s=30)
+    store, name = RedisStore(link), fresh()
+    await store.put(Entry(name, b"v", 100.0))
+    await store.renew([name], 200.0)
+    leases = RedisLeases(link, store)
+    token = "a" * TOKEN_CHARS
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    listening = asyncio.ensure_future(leases.listen(heard.put_nowait))
+    while heard.empty():  # until the channel is there
+        await leases.take(name.key, token, 60.0)
+        assert await leases.renew(name.key, token, 60.0)
+        await leases.release(name.key, token)
+        await asyncio.sleep(0.01)
+    listening.cancel()
+
+    assert name.key == heard.get_nowait()
+    assert [b"v"] == await store.many([name])
+    await store.delete(name)
+    await store.ping()
+    with pytest.raises(StoreDown, match="NoPermission"):
+        await RedisStore(link, prefix="other").put(Entry(name, b"v"))
     await store.close()

@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.conftest import RedisServer
 from tests.service.fake import key_of, poll_file
 from tests.service.process import Service, served, until
+from tests.service.redis_servers import RedisServer
 
 FAKE = ["tests.service.fake_service"]
 
@@ -110,10 +110,10 @@ def test_a_client_that_hangs_up_harms_no_other(tmp_path: Path) -> None:
 def test_every_program_is_still_there_after_a_restart(kind: str, tmp_path: Path, redis_url: str) -> None:
     store = redis_url if kind == "redis" else f"sqlite:///{tmp_path / 'lathe.db'}"
     prefix = f"restart-{os.getpid()}"
-    with served(FAKE, store=store, store_prefix=prefix, store_timeout_s=20, store_connect_timeout_s=20) as service:
+    with served(FAKE, store=store, store_prefix=prefix, store_timeout_s=20) as service:
         first = [service.compile(kernel=i) for i in range(20)]
         assert 0 == service.end()
-    with served(FAKE, store=store, store_prefix=prefix, store_timeout_s=20, store_connect_timeout_s=20) as service:
+    with served(FAKE, store=store, store_prefix=prefix, store_timeout_s=20) as service:
         for compiled in first:
             again = service.client.get(compiled.headers["location"])
             assert (200, compiled.content) == (again.status_code, again.content)

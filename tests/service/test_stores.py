@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from service.address import address_in
 from service.store.keys import Key, Kind, Name
-from service.store.layers import Layers
 from service.store.memory import MemoryStore
 from service.store.redis import RedisStore
+from service.store.redis_link import Link
 from service.store.sqlite import SqliteStore
+from service.store.sqlite_file import SqliteFile
 from service.store.store import Entry, Store
 
 pytestmark = pytest.mark.anyio
 
-KINDS = ("memory", "sqlite", "redis", "memory over sqlite", "memory over redis")
+KINDS = ("memory", "sqlite", "redis", "redis cluster")
 
 
 def fresh(kind: Kind = Kind.PROGRAM) -> Name:
@@ -27,23 +29,17 @@ def fresh(kind: Kind = Kind.PROGRAM) -> Name:
 
 @pytest.fixture(params=KINDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    def made(kind: str) -> Store:
-        match kind:
-            case "memory":
-                return MemoryStore(64 << 20)
-            case "sqlite":
-                return SqliteStore(tmp_path / "lathe.db")
-            case "redis":
-                url = request.getfixturevalue("redis_url")
-                return RedisStore(url, prefix=f"t{secrets.token_hex(4)}", timeout_s=10, connect_s=10)
-            case _:
-                near, far = kind.split(" over ")
-                assert near == "memory"
-                return Layers(MemoryStore(64 << 20), made(far), 0.05)
-
-    made_store = made(request.param)
-    yield made_store
-    await made_store.close()
+    made: Store
+    match request.param:
+        case "memory":
+            made = MemoryStore(64 << 20)
+        case "sqlite":
+            made = SqliteStore(SqliteFile(tmp_path / "lathe.db"))
+        case _:
+            url = request.getfixturevalue("redis_url" if request.param == "redis" else "redis_cluster")
+            made = RedisStore(Link(address_in(url), timeout_s=10), prefix=f"t{secrets.token_hex(4)}")
+    yield made
+    await made.close()
 
 
 async def get(store: Store, name: Name) -> bytes | None:
@@ -141,6 +137,18 @@ async def test_a_long_lifetime_is_not_over_at_once(store: Store) -> None:
     await store.put(Entry(name, b"value", 3600.0))
 
     assert b"value" == await get(store, name)
+
+
+async def test_what_is_renewed_lives_longer_and_nothing_else_does(store: Store) -> None:
+    renewed, other, absent = fresh(), fresh(), fresh()
+    await store.put(Entry(renewed, b"1", 0.2), Entry(other, b"2", 0.2))
+    await store.renew([renewed, absent], 3600.0)
+    for _ in range(1000):
+        if await get(store, other) is None:
+            break
+        await asyncio.sleep(0.01)
+
+    assert [b"1", None, None] == await store.many([renewed, other, absent])
 
 
 async def test_calls_may_be_made_all_at_once(store: Store) -> None:

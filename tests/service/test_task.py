@@ -16,6 +16,7 @@ from core import CompilerBug, LimitExceeded, Limits, Program, Request, WireError
 from service.api.examples import COMPILES
 from service.codings import inflated
 from service.errors import CompilerReplaced, OutOfMemory
+from service.origin import request_of
 from service.workers.task import Failed, Job, Made, run
 
 EXAMPLES = pytest.mark.parametrize("body", COMPILES.values(), ids=list(COMPILES))
@@ -35,7 +36,7 @@ def made(body: object) -> Made:
 def test_a_program_comes_as_json_as_a_frame_and_with_the_request_it_answers(body: dict[str, Any]) -> None:
     outcome = made(body)
     program = Program.from_json(json.loads(outcome.program))
-    beside = Request.from_json(json.loads(outcome.request))
+    beside = Request.from_json(json.loads(request_of(outcome.origin.ast, outcome.origin.rest)))
 
     assert program_key(Request.from_json(body)) == program.key == program_key(beside)
     assert outcome.program == inflated(outcome.packed, "zstd", 1 << 24)
@@ -47,7 +48,7 @@ def test_what_was_asked_beside_compiling_is_not_kept_with_the_program() -> None:
     plain = next(iter(COMPILES.values()))
     asked = {**plain, "optimize": "tuned", "require": "validated"}
 
-    assert made(plain).request == made(asked).request
+    assert made(plain).origin == made(asked).origin
     assert made(plain).program == made(asked).program
 
 
