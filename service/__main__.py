@@ -63,6 +63,23 @@ def config_(context: typer.Context, config: ConfigFile = None) -> None:
         typer.echo(f"{name:{wide}}  {value}  ({origin})")
 
 
+@cli.command()
+def token(
+    name: Annotated[str, typer.Argument(help="the client's name, as logs and the queue will have it")],
+    scope: Annotated[list[str], typer.Option(help="read, compile, validate, tune or admin; may be given again")],
+) -> None:
+    """Make a token. The first line is the client's secret, shown this once; the second belongs into the setting `tokens`."""
+    from service.access import Token, made, scopes_in
+
+    try:
+        shown, kept = made(name, scopes_in("+".join(scope)))
+        Token.parse(str(kept))
+    except ValueError as error:
+        typer.echo(f"lathe: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"{shown}\n{kept}")
+
+
 @cli.command(name="compile")
 def compile_(
     file: Annotated[Path, typer.Argument(help="a request or a bare AST, as JSON; - is standard input")],

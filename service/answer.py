@@ -17,7 +17,10 @@ from service.store.record import Record
 
 Headers = list[tuple[bytes, bytes]]
 
-IMMUTABLE = b"public, max-age=31536000, immutable"
+
+def immutable(public: bool) -> bytes:
+    """`Cache-Control` of what never changes. public: may caches that many clients share keep it?"""
+    return b"public, max-age=31536000, immutable" if public else b"private, max-age=31536000, immutable"
 
 
 class Answer:

@@ -133,7 +133,7 @@ def build_app(
     shun = Shun(settings.shun_seconds, settings.shun_most_s)
     flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), cluster, shun, metrics)
     jobs = Jobs(catalog, most=settings.jobs_limit, lifetime_s=settings.job_lifetime_s, stale_s=settings.job_stale_s)
-    services = Services(settings, metrics, catalog, compiler, flow, jobs, AccessLog(settings.access_log))
+    services = Services(settings, metrics, catalog, compiler, flow, jobs, settings.access, AccessLog(settings.access_log))
     jobs.kinds[compile.KIND] = compile.work(flow)
     if attach is not None:
         services.extras[VALIDATION] = Validation(attach, catalog, metrics, settings.validate_points)
@@ -193,7 +193,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         if isinstance(validation, Validation):
             await validation.close()
         await services.catalog.close()
-        services.access.flush()
+        services.access_log.flush()
         log.info("ended")
 
 

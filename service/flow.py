@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from core import LatheError, OptionRefused, RequestError
+from service.access import demand
 from service.answer import Answer
 from service.asking import Asked
+from service.caller import CALLER, Scope
 from service.catalog import Catalog
 from service.errors import NotReady, WorkerLost
 from service.flight.cluster import Cluster
@@ -88,6 +90,8 @@ class Flow:
         try:
             asked = await self._compiler.read(body)
             target = asked.target
+            if asked.require is not None:
+                demand(CALLER.get(), Scope.VALIDATE)
             if asked.require is not None and self.validator is None:
                 raise OptionRefused("/require", option=asked.require, reason="this service has no device to validate on")
             read_s = time.perf_counter() - started

@@ -46,7 +46,7 @@ class Call:
 
     __slots__ = (
         *("scope", "send_on", "started", "method", "path", "headers", "request_id", "trace_id"),
-        *("status", "size", "ended", "key", "result"),
+        *("status", "size", "ended", "key", "result", "caller"),
     )
 
     def __init__(self, scope: Scope, send: Send) -> None:
@@ -63,10 +63,13 @@ class Call:
         self.ended = False
         self.key: str | None = None
         self.result: str | None = None
+        self.caller: Caller | None = None  # None: whoever it is, everything is allowed
 
     @property
     def client(self) -> str:
-        """The address it came from."""
+        """Whose it is: the name of a token, else the address it came from."""
+        if self.caller is not None:
+            return self.caller.name
         client = self.scope.get("client")
         return client[0] if client else ""
 
@@ -138,6 +141,7 @@ class Front:
         self._app = app
         self._services = services
         self._seen = Seen(services.settings.seen_bodies)
+        self._access = services.access
         self._counts: dict[tuple[str, str, int], tuple[Any, Any]] = {}
 
     def life(self) -> AbstractAsyncContextManager[object]:
@@ -155,6 +159,8 @@ class Front:
         call = Call(scope, send)
         route: str | None = None
         try:
+            if not self._access.open:
+                call.caller = self._access.admit(call.headers.get(b"authorization"), call.client, call.path)
             if call.path == "/compile" and call.method == "POST":
                 route = "/compile"
                 await self._compile(call, receive)
@@ -181,7 +187,7 @@ class Front:
         key = call.path[len(PROGRAM) :]
         answer = self._services.catalog.ready(Key(key)) or await held(self._services.catalog, key)
         call.key, call.result = key, "hit"
-        await call.answer(*served(answer, call.method, call.headers))
+        await call.answer(*served(answer, call.method, call.headers, self._access.reads_are_public))
 
     async def _compile(self, call: Call, receive: Receive) -> None:
         settings = self._services.settings
@@ -216,7 +222,7 @@ class Front:
         if call.trace_id is not None:
             structlog.contextvars.bind_contextvars(trace_id=call.trace_id)
         call.scope[CALL] = call
-        CALLER.set(Caller(call.client))
+        CALLER.set(call.caller or Caller(call.client))
         await self._app(call.scope, receive, call.send)
 
     def _account(self, call: Call, route: str) -> None:
@@ -229,8 +235,8 @@ class Front:
             self._counts[what] = counts
         counts[0].inc()
         counts[1].observe(seconds)
-        if self._services.access.enabled:
-            self._services.access.line(
+        if self._services.access_log.enabled:
+            self._services.access_log.line(
                 method=call.method, path=call.path, status=call.status, seconds=seconds, request_id=call.request_id,
                 trace_id=call.trace_id, client=call.client, key=call.key, result=call.result, size=call.size,
             )  # fmt: skip

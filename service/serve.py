@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import socket
+import ssl
 import sys
 from pathlib import Path
 from types import FrameType
@@ -19,6 +21,7 @@ import uvicorn
 
 from service import logs
 from service.app import build
+from service.connection import Bounds, Config
 from service.front import Front
 from service.services import Services
 from service.settings import Settings
@@ -74,12 +77,13 @@ def serve(settings: Settings) -> int:
 def run(front: Front, services: Services) -> int:
     """Serves an app that is built already."""
     settings = services.settings
-    config = uvicorn.Config(
+    allow_many_files()
+    config = Config(
         front,
+        Bounds(settings.head_bytes, settings.head_seconds, settings.stall_seconds, settings.connections_limit),
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -89,7 +93,17 @@ def run(front: Front, services: Services) -> int:
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
+        forwarded_allow_ips=settings.trusted_proxies,
+        ssl_certfile=settings.tls_cert or None,
+        ssl_keyfile=settings.tls_key or None,
+        ssl_keyfile_password=settings.tls_key_password or None,
+        ssl_ca_certs=settings.tls_client_ca or None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if settings.tls_client_ca else ssl.CERT_NONE,
     )
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one
+        raise SystemExit(f"lathe: the TLS files can't be used: {error}") from None
     server = Server(config, services)
     with _listening(settings) as listener:
         host, port = listener.getsockname()[:2]
@@ -99,6 +113,12 @@ def run(front: Front, services: Services) -> int:
         except KeyboardInterrupt:
             return 0
     return 0 if server.started else 1
+
+
+def allow_many_files() -> None:
+    """As many open files as the system lets us have: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listening(settings: Settings) -> socket.socket:

@@ -8,6 +8,7 @@ from typing import Protocol
 from fastapi import Request
 
 from core import Limits
+from service.access import Access
 from service.catalog import Catalog
 from service.flow import Compiler, Flow
 from service.jobs.jobs import Jobs
@@ -54,7 +55,8 @@ class Services:
     compiler: CompilerService
     flow: Flow
     jobs: Jobs
-    access: AccessLog
+    access: Access
+    access_log: AccessLog
     phase: Phase = field(default_factory=Phase)
     extras: dict[str, object] = field(default_factory=dict)
 

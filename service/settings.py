@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, PositiveInt, ValidationError, field_validator
+from pydantic import Field, PositiveInt, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core import Limits
+from service.access import Access, scopes_in, tokens_in
 from service.address import SCHEMES, address_in
+from service.caller import Scope
 
 PREFIX = "LATHE_"
 TESTS_PREFIX = "LATHE_TEST_"  # belongs to the test suite and its runner, never to the service
@@ -54,6 +56,16 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: any free one")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severity that is logged")
     access_log: bool = Field(True, description="log one line per request")
+
+    trusted_proxies: str = Field("127.0.0.1", description="addresses and networks whose `X-Forwarded-For` is believed, with commas between")
+    tokens: str = Field("", description="clients' tokens, each as `NAME:SCOPE+SCOPE:SHA256`, with spaces between")
+    anonymous: str | None = Field(
+        None, description="scopes of clients without a token; not set: all of them, or none where there are tokens"
+    )
+    tls_cert: str = Field("", description="file of the certificate (chain) to serve TLS with")
+    tls_key: str = Field("", description="file of its key; empty: it is in the same file")
+    tls_key_password: str = Field("", description="the key's password")
+    tls_client_ca: str = Field("", description="file of the authorities one of which must have signed a client's certificate")
 
     store: str = Field(default_factory=default_store, description="where programs are kept: `memory://`, `sqlite:///FILE` or `redis://…`")
     store_prefix: str = Field("lathe", pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="first part of every name in Redis")
@@ -94,6 +106,10 @@ class Settings(BaseSettings):
     body_bytes: PositiveInt = Field(16 * MIB, description="largest body as it is sent")
     inflated_bytes: PositiveInt = Field(64 * MIB, description="largest body after its content coding is undone")
     body_seconds: Seconds = Field(30.0, description="longest time a client may take to send a body")
+    head_bytes: PositiveInt = Field(65536, description="largest request line and headers")
+    head_seconds: Seconds = Field(10.0, description="longest time a client may take to send these")
+    stall_seconds: Seconds = Field(60.0, description="longest time in which a client takes nothing more of an answer")
+    connections_limit: PositiveInt = Field(8192, description="most connections at once")
     lookup_keys: PositiveInt = Field(1000, description="most keys in one `POST /programs/lookup`")
     batch_requests: PositiveInt = Field(1000, description="most requests in one `POST /compile/batch`")
     batch_parallel: PositiveInt = Field(32, description="most of these that are compiled or waited for at once")
@@ -127,6 +143,31 @@ class Settings(BaseSettings):
             address_in(value)
         return value
 
+    @field_validator("tokens")
+    @classmethod
+    def _tokens_are_some(cls, value: str) -> str:
+        tokens_in(value)
+        return value
+
+    @field_validator("anonymous")
+    @classmethod
+    def _anonymous_are_scopes(cls, value: str | None) -> str | None:
+        scopes_in(value or "")
+        return value
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Settings:
+        if (self.tls_key or self.tls_client_ca) and not self.tls_cert:
+            raise ValueError("tls_key and tls_client_ca need tls_cert")
+        return self
+
+    @property
+    def access(self) -> Access:
+        """Who may do what."""
+        tokens = tokens_in(self.tokens)
+        anonymous = self.anonymous if self.anonymous is not None else "" if tokens else Scope.ADMIN
+        return Access(tokens, scopes_in(anonymous))
+
     @property
     def limits(self) -> Limits:
         """The compiler's limits, from the `limit_` settings."""
@@ -144,7 +185,7 @@ class Settings(BaseSettings):
         return (init_settings,)  # `load` brings the sources together, for it also tells where each value came from
 
 
-SECRET = ("store_secret",)  # shown as set or not, never as they are; addresses lose their password
+SECRET = ("store_secret", "tokens", "tls_key_password")  # shown as set or not, never as they are; addresses lose their password
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from core import LimitExceeded, WireError, read_json
-from service.answer import IMMUTABLE, Answer, Headers
+from service.answer import Answer, Headers, immutable
 from service.api.bodies import JSON, acceptable, answered, content, gives, problems, takes
 from service.api.examples import COMPILED_KEY, KEY, LOOKUPS, PROGRAM_SCHEMA
 from service.catalog import Catalog
@@ -37,22 +37,23 @@ async def held(catalog: Catalog, key: str) -> Answer:
     return found
 
 
-def served(answer: Answer, method: str, headers: dict[bytes, bytes]) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of an answered `GET` or `HEAD`, by the request's headers."""
+def served(answer: Answer, method: str, headers: dict[bytes, bytes], public: bool) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of an answered `GET` or `HEAD`, by the request's headers. public: may anyone's cache keep it?"""
     coding = chosen(headers.get(b"accept-encoding", b""))
     wanted = headers.get(b"if-none-match")
     if wanted is not None and answer.is_tagged(wanted.decode("latin-1")):
         tag = answer.etag(coding).encode()
-        return 304, [(b"etag", tag), (b"cache-control", IMMUTABLE), (b"vary", b"accept-encoding")], b""
+        return 304, [(b"etag", tag), (b"cache-control", immutable(public)), (b"vary", b"accept-encoding")], b""
     common, body = answer.sent(coding)
-    return 200, [*common, (b"cache-control", IMMUTABLE)], b"" if method == "HEAD" else body
+    return 200, [*common, (b"cache-control", immutable(public))], b"" if method == "HEAD" else body
 
 
 async def program(request: Request, key: ByKey) -> Response:
     """The stored program. It never changes: any cache may keep it for ever."""
     acceptable(request.headers.get("accept"), JSON)
-    answer = await held(services(request).catalog, key)
-    status, headers, body = served(answer, request.method, dict(request.scope["headers"]))
+    parts = services(request)
+    answer = await held(parts.catalog, key)
+    status, headers, body = served(answer, request.method, dict(request.scope["headers"]), parts.access.reads_are_public)
     response = Response(body, status)
     response.raw_headers = headers
     return response
@@ -60,7 +61,7 @@ async def program(request: Request, key: ByKey) -> Response:
 
 _CACHING = {
     "ETag": "strong, one per content coding",
-    "Cache-Control": "public, immutable: what stands under a key never changes",
+    "Cache-Control": "immutable: what stands under a key never changes; public, or private where reads need a token",
 }
 for _method, _name in (("GET", "program_by_key"), ("HEAD", "program_is_there")):
     ROUTER.add_api_route(
@@ -92,10 +93,11 @@ for _method, _name in (("GET", "program_by_key"), ("HEAD", "program_is_there")):
 async def source(request: Request, key: ByKey) -> Response:
     """The text alone, with a file name for its language."""
     acceptable(request.headers.get("accept"), "text/plain")
-    answer = await held(services(request).catalog, key)
+    parts = services(request)
+    answer = await held(parts.catalog, key)
     text = str(answer.program()["source"]).encode()
     tag = f'"{answer.tag}-source"'
-    headers = {"etag": tag, "cache-control": IMMUTABLE.decode()}
+    headers = {"etag": tag, "cache-control": immutable(parts.access.reads_are_public).decode()}
     if tag in [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
     headers["content-disposition"] = f'inline; filename="{answer.file_name}"'

@@ -21,6 +21,8 @@ from service.errors import CompilerReplaced, OutOfMemory
 from service.origin import Origin, dumped, origin_of
 
 ORPHAN_CHECK_S = 1.0
+FILE_MOST = 1 << 20  # bytes of a file a worker may write: it needs to write none, but for what Python caches of its modules
+FILES_MOST = 128  # open at once; a worker has some ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ def begin(memory_bytes: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MOST, FILE_MOST))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES_MOST, FILES_MOST))
     os.environ.clear()
     gc.freeze()  # what is imported by now stays
     gc.set_threshold(50_000, 20, 20)  # graphs hold no cycles: looking for some took a third of a compile's time (measured)

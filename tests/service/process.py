@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ def until(true: Callable[[], Any], what: str) -> Any:
 class Service:
     """The process, and a client of it. `lines`: what it has logged so far."""
 
-    def __init__(self, module: list[str], settings: dict[str, object]) -> None:
+    def __init__(self, module: list[str], settings: dict[str, object], verify: ssl.SSLContext | None = None) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LATHE_")}
         asked = {"port": 0, "workers": 1, "devices": "none", **settings}
         environment |= {f"LATHE_{name.upper()}": str(value) for name, value in asked.items()}
@@ -57,7 +58,8 @@ class Service:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.port = self._port()
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=PATIENCE_S)
+        scheme = "http" if verify is None else "https"
+        self.client = httpx.Client(base_url=f"{scheme}://127.0.0.1:{self.port}", timeout=PATIENCE_S, verify=verify or True)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -119,9 +121,9 @@ class Service:
 
 
 @contextmanager
-def served(module: list[str], **settings: object) -> Iterator[Service]:
+def served(module: list[str], verify: ssl.SSLContext | None = None, **settings: object) -> Iterator[Service]:
     """The service that `python -m module` serves, ready; killed in the end where it still runs."""
-    service = Service(module, settings)
+    service = Service(module, settings, verify)
     try:
         yield service.ready()
     finally:

@@ -25,11 +25,11 @@ def state(service: Service, path: str) -> str:
 
 
 @pytest.fixture
-def both(redis_url: str, tmp_path: Path) -> dict[str, object]:
+def both(redis_url: str, tmp_path: Path) -> dict[str, Any]:
     return {"store": redis_url, "store_prefix": tmp_path.name.replace("_", "-"), "job_stale_s": 0.5, "drain_seconds": 1}
 
 
-def test_a_replica_that_is_told_to_end_hands_back_its_jobs(both: dict[str, object], tmp_path: Path) -> None:
+def test_a_replica_that_is_told_to_end_hands_back_its_jobs(both: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "busy"
     with served(FAKE, **both) as one, served(FAKE, **both) as two:
         running = begun(one, kernel=1, do="wait", file=str(file))
@@ -44,7 +44,7 @@ def test_a_replica_that_is_told_to_end_hands_back_its_jobs(both: dict[str, objec
         assert until(lambda: state(two, running) == "done", "so is the one that had begun")
 
 
-def test_a_job_of_a_replica_that_is_killed_begins_anew(both: dict[str, object], tmp_path: Path) -> None:
+def test_a_job_of_a_replica_that_is_killed_begins_anew(both: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "busy"
     with served(FAKE, **both) as one, served(FAKE, **both) as two:
         path = begun(one, kernel=1, do="wait", file=str(file))
@@ -58,7 +58,7 @@ def test_a_job_of_a_replica_that_is_killed_begins_anew(both: dict[str, object], 
         assert "k_1" == two.client.get(path).json()["program"]["name"]
 
 
-def test_the_events_of_a_job_are_told_by_a_replica_where_it_does_not_run(both: dict[str, object], tmp_path: Path) -> None:
+def test_the_events_of_a_job_are_told_by_a_replica_where_it_does_not_run(both: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "busy"
     with served(FAKE, **both) as one, served(FAKE, **both) as two:
         path = begun(one, kernel=1, do="wait", file=str(file))

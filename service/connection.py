@@ -1,0 +1,124 @@
+"""One connection of a client, and what it may cost: uvicorn's protocol with bounds of its own.
+
+uvicorn waits for ever for a request's head, keeps one of any size, and waits for ever for a client that reads no more. So does none here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from core import LatheError
+from service.errors import PROBLEM_JSON, HttpRefused, QueueFull, problem
+from service.logs import request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """head_bytes: of a request line and its headers. head_s: longest time these may take. stall_s: longest time in which a client makes no
+    room for more of an answer. connections: most at once."""
+
+    head_bytes: int
+    head_s: float
+    stall_s: float
+    connections: int
+
+
+class Config(uvicorn.Config):
+    """uvicorn's, with the bounds of connections."""
+
+    def __init__(self, app: Any, bounds: Bounds, **more: Any) -> None:
+        super().__init__(app, http=Connection, **more)
+        self.bounds = bounds
+
+
+class Connection(HttpToolsProtocol):
+    """Every method here is one of the protocol or of the parser, called by them."""
+
+    config: Config
+    _bounds: Bounds
+    _head: int | None  # bytes of the head that is being read; None between a head and the next request
+    _head_timer: asyncio.TimerHandle | None = None
+    _stall_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._bounds = self.config.bounds
+        self._head = 0
+        self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+        if len(self.connections) > self._bounds.connections:
+            self._refuse(QueueFull("too many connections", retry_after_s=1, limit="connections_limit", allowed=self._bounds.connections))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_ended()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._head is not None:
+            self._head += len(data)
+        super().data_received(data)
+        if self._head is not None and self._head > self._bounds.head_bytes:
+            self._refuse(HttpRefused(431, "the head of the request is too large", limit="head_bytes", allowed=self._bounds.head_bytes))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._head is None:
+            self._head = 0
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+
+    def on_headers_complete(self) -> None:
+        self._head_ended()
+        super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._stall_timer is None:
+            self._stall_timer = self.loop.call_later(self._bounds.stall_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+        super().resume_writing()
+
+    @property
+    def _answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _head_ended(self) -> None:
+        self._head = None
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self._head == 0:  # nothing was asked, so nothing is answered
+            self.transport.close()
+            return
+        self._refuse(HttpRefused(408, "the head of the request did not come in time", limit="head_seconds", allowed=self._bounds.head_s))
+
+    def _refuse(self, error: LatheError) -> None:
+        """Answers with a problem and closes; in the middle of another answer on this connection it only closes."""
+        if self.transport.is_closing():
+            return
+        if self._answering:
+            self.transport.abort()
+            return
+        told = problem(error, instance="", request_id=request_id(None))
+        lines = [
+            f"HTTP/1.1 {told.status} Refused",
+            f"content-type: {PROBLEM_JSON}",
+            f"content-length: {len(told.body)}",
+            "connection: close",
+        ]
+        lines += [f"{name}: {value}" for name, value in told.headers.items()]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + told.body)
+        self.transport.close()
