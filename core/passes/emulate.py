@@ -30,6 +30,7 @@ from core.passes.rounding import narrowed, rounded
 from core.passes.scalars import scalars
 
 Watch = Callable[[Value, Value], None]
+Way = Callable[[Value], Value]
 
 TRANSCENDENTAL = frozenset((Op.EXP2, Op.LOG2, Op.SIN, Op.SQRT))
 _BOOL_OPS = {Op.ADD: Op.OR, Op.MAX: Op.OR, Op.MUL: Op.AND, Op.NEG: Op.NOT, Op.CMPNE: Op.XOR}
@@ -39,18 +40,18 @@ _CARRIERS = frozenset((Op.ADD, Op.MUL, Op.MAX, Op.MULACC, Op.WHERE, Op.VECTOR, O
 
 def legalize(sink: Value, device: DeviceOptions, machine: Machine, watch: Watch | None = None) -> Value:
     """The graph for this machine. watch: told each value and what stands for it. Raises TargetError for what can't be had."""
-    _refuse(ordered(sink), device, machine)
-    if not machine.vectors:
-        sink = scalars(sink)
-    return _Legalizer(ordered(sink), device, machine, watch).run()
+    order = ordered(sink)
+    _refuse(order, device, machine)
+    if not machine.vectors and any(v.lanes > 1 for v in order):
+        order = ordered(scalars(order))
+    return _Legalizer(order, device, machine, watch).run()
 
 
 def _refuse(order: list[Value], device: DeviceOptions, machine: Machine) -> None:
-    for value in order:
-        if value.dtype is FLOAT64 and not device.float64:
-            raise TargetError("/device/float64", target=machine.target, feature="float64")
-        if value.op is Op.PARAM and not machine.images and param(value).image is not None:
-            raise TargetError("/device/target", target=machine.target, feature="images")
+    if not device.float64 and any(v.dtype is FLOAT64 for v in order):
+        raise TargetError("/device/float64", target=machine.target, feature="float64")
+    if not machine.images and any(v.op is Op.PARAM and param(v).image is not None for v in order):
+        raise TargetError("/device/target", target=machine.target, feature="images")
 
 
 class _Legalizer:
@@ -61,26 +62,72 @@ class _Legalizer:
         self.narrow = frozenset((BFLOAT16,) if device.float16 else (BFLOAT16, FLOAT16))
         self.moved: Moved = find_moved(order, self.narrow)
         self.carried: dict[Value, bool] = {}  # values on the way from a register to its update: whether something was added on it
-        self.done: dict[Value, Value] = {}
+        self.changed: dict[Value, Value] = {}
+        self.ways: dict[tuple[Op, DType, DType | None], Way | None] = {}
 
     def run(self) -> Value:
+        changed, ways = self.changed, self.ways
+        untouched = changed.keys().isdisjoint
         for value in self.order:
-            made = self.rewritten(value)
-            self.done[value] = made
-            if self.watch is not None and made is not value:
-                self.watch(value, made)
-        return self.done[self.order[-1]]
+            src = value.src
+            kind = value.op, value.dtype, src[0].dtype if src else None
+            try:
+                way = ways[kind]
+            except KeyError:
+                way = ways[kind] = self.way(*kind)
+            if way is not None:
+                made = way(value)
+            elif untouched(src):
+                continue
+            else:
+                made = with_sources(value, tuple([changed.get(s, s) for s in src]))
+            if made is not value:
+                changed[value] = made
+                if self.watch is not None:
+                    self.watch(value, made)
+        return self.done(self.order[-1])
+
+    def way(self, op: Op, dtype: DType, of: DType | None) -> Way | None:
+        """How an operation that gives `dtype` of (first) operands of type `of` becomes the machine's; None where it is."""
+        match op:
+            case Op.LOAD:
+                return self.load if dtype in self.narrow else None
+            case Op.STORE:
+                return self.store if of in self.narrow else None
+            case Op.CAST:
+                return self.converted
+            case Op.BITCAST:
+                return self.reinterpreted
+            case Op.UPDATE:
+                return self.update if dtype in self.narrow else None
+            case Op.WHERE:
+                return self.where if dtype in self.narrow else None
+            case Op.MULACC:
+                return self.multiplied_and_added
+            case Op.IDIV | Op.REM | Op.SHL | Op.SHR if of is not BOOL:
+                return self.integral
+            case _ if OPS[op].elementwise:
+                if of is BOOL:
+                    return self.logical if op in _BOOL_OPS or op is Op.CMPLT else None
+                narrow = of in self.narrow or (of is FLOAT16 and op in TRANSCENDENTAL)
+                return self.arithmetic if narrow else None
+            case _:
+                return self.carrier if dtype in self.narrow and op is not Op.PARAM and op is not Op.SHARED else None
+
+    def done(self, value: Value) -> Value:
+        """What a value met before has become."""
+        return self.changed.get(value, value)
 
     # ---- the two forms of a narrow float -----------------------------------------------------------------------------------
 
     def number(self, value: Value) -> Value:
         """The value to compute with: of a narrow type its FLOAT32 form."""
-        made = self.done[value]
+        made = self.done(value)
         return cast(made, FLOAT32) if made.dtype in self.narrow else made
 
     def bits(self, value: Value) -> Value:
         """The value as it lies in memory, of its own type."""
-        made = self.done[value]
+        made = self.done(value)
         if made.dtype is value.dtype:
             return made
         if made.is_const:
@@ -88,25 +135,6 @@ class _Legalizer:
         return make(Op.CAST, value.dtype, (_unrounded(made, value.dtype),), None, made.lanes)
 
     # ---- one value ---------------------------------------------------------------------------------------------------------
-
-    def rewritten(self, value: Value) -> Value:
-        match value.op:
-            case Op.LOAD:
-                return self.load(value)
-            case Op.STORE:
-                return self.store(value)
-            case Op.CAST:
-                return self.converted(value)
-            case Op.BITCAST:
-                return self.reinterpreted(value)
-            case Op.UPDATE:
-                return self.update(value)
-            case op if OPS[op].elementwise:
-                return self.elementwise(value)
-            case _ if value.dtype in self.narrow and value.op not in (Op.PARAM, Op.SHARED):
-                return self.carrier(value)
-            case _:
-                return self.same(value, tuple([self.done[s] for s in value.src]))
 
     def same(self, value: Value, src: tuple[Value, ...]) -> Value:
         return value if src == value.src else with_sources(value, src)
@@ -122,9 +150,7 @@ class _Legalizer:
         return make(value.op, FLOAT32, src, value.arg, value.lanes)
 
     def load(self, value: Value) -> Value:
-        src = [self.done[s] for s in value.src]
-        if value.dtype not in self.narrow:
-            return self.same(value, tuple(src))
+        src = [self.done(s) for s in value.src]
         parts = access(value)
         as_bits = parts.array in self.moved.arrays
         if parts.alternative is not None:
@@ -133,7 +159,7 @@ class _Legalizer:
         return make(Op.LOAD, value.dtype if as_bits else FLOAT32, tuple(src), value.arg, value.lanes)
 
     def store(self, value: Value) -> Value:
-        src = [self.done[s] for s in value.src]
+        src = [self.done(s) for s in value.src]
         parts = access(value)
         stored = parts.stored
         if stored is not None and stored.dtype in self.narrow:
@@ -143,9 +169,7 @@ class _Legalizer:
 
     def update(self, value: Value) -> Value:
         register, result = value.src
-        if value.dtype not in self.narrow:
-            return self.same(value, (self.done[register], self.done[result]))
-        made = make(Op.UPDATE, FLOAT32, (self.done[register], self.number(result)), None, value.lanes)
+        made = make(Op.UPDATE, FLOAT32, (self.done(register), self.number(result)), None, value.lanes)
         return rounded(made, value.dtype) if self.carried.get(result, False) else made
 
     def follow(self, value: Value) -> bool:
@@ -163,7 +187,7 @@ class _Legalizer:
         source, dtype = value.src[0], value.dtype
         x = self.number(source)
         if source.dtype is dtype:
-            return self.done[source]
+            return self.done(source)
         if dtype is BOOL:
             return non_zero(x)
         if dtype in self.narrow:
@@ -177,55 +201,46 @@ class _Legalizer:
     def reinterpreted(self, value: Value) -> Value:
         source, dtype = value.src[0], value.dtype
         if source.dtype is dtype:
-            return self.done[source]
+            return self.done(source)
         if dtype is BOOL:
-            return non_zero(self.done[source])
+            return non_zero(self.done(source))
         if source.dtype is BOOL:
-            return cast(self.done[source], dtype)
-        x = self.bits(source) if source.dtype in self.narrow else self.done[source]
+            return cast(self.done(source), dtype)
+        x = self.bits(source) if source.dtype in self.narrow else self.done(source)
         return self.same(value, (x,))
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------------
 
-    def elementwise(self, value: Value) -> Value:
-        op = value.op
-        if op is Op.WHERE:
-            return self.where(value)
-        src = [self.number(s) for s in value.src]
-        if op is Op.MULACC:
-            return self.multiplied_and_added(value, src)
-        of = value.src[0].dtype
-        if of is BOOL:
-            return self.logical(value, src)
+    def arithmetic(self, value: Value) -> Value:
+        """Operations on narrow floats, and on a half the machine has but whose library may not."""
+        op, src = value.op, [self.number(s) for s in value.src]
         if value.dtype in self.narrow:
             made = make(op, FLOAT32, tuple(src), value.arg, value.lanes)
             return made if self.follow(value) or op in _EXACT else rounded(made, value.dtype)
-        if op in (Op.IDIV, Op.REM):
-            return divided(op, src[0], src[1])
-        if op in (Op.SHL, Op.SHR):
-            return shifted(op, src[0], src[1])
-        if of is FLOAT16 and op in TRANSCENDENTAL:  # a half the machine has; its library may not
+        if value.dtype is FLOAT16:
             return cast(alu(op, cast(src[0], FLOAT32)), FLOAT16)
         return self.same(value, tuple(src))
 
+    def integral(self, value: Value) -> Value:
+        """Quotients and shifts, defined for every operand."""
+        first, second = (self.done(s) for s in value.src)
+        return divided(value.op, first, second) if value.op is Op.IDIV or value.op is Op.REM else shifted(value.op, first, second)
+
     def where(self, value: Value) -> Value:
         condition, x, y = value.src
-        chosen = self.done[condition]
-        if value.dtype not in self.narrow:
-            return self.same(value, (chosen, self.done[x], self.done[y]))
         self.follow(value)
         if value in self.moved.values:
-            return self.same(value, (chosen, self.bits(x), self.bits(y)))
-        return alu(Op.WHERE, chosen, self.number(x), self.number(y))
+            return self.same(value, (self.done(condition), self.bits(x), self.bits(y)))
+        return alu(Op.WHERE, self.done(condition), self.number(x), self.number(y))
 
-    def logical(self, value: Value, src: list[Value]) -> Value:
+    def logical(self, value: Value) -> Value:
+        src = tuple([self.done(s) for s in value.src])
         if value.op is Op.CMPLT:
             return alu(Op.AND, alu(Op.NOT, src[0]), src[1])
-        op = _BOOL_OPS.get(value.op)
-        return self.same(value, tuple(src)) if op is None else make(op, BOOL, tuple(src), None, value.lanes)
+        return make(_BOOL_OPS[value.op], BOOL, src, None, value.lanes)
 
-    def multiplied_and_added(self, value: Value, src: list[Value]) -> Value:
-        a, b, c = src
+    def multiplied_and_added(self, value: Value) -> Value:
+        a, b, c = [self.number(s) for s in value.src]
         if value.dtype is BOOL:
             return alu(Op.OR, alu(Op.AND, a, b), c)
         product = alu(Op.MUL, a, b)

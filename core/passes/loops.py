@@ -22,7 +22,9 @@ from core.ir.value import Value, alu, constant, make
 from core.ir.walk import ordered
 
 MAX_BOUNDS = 4  # ways a condition may confine the loop variable; more are no kernel's
+_LOOKS = 32  # values a quick look at a term takes in; the thorough one takes in all
 _SUMS = (Op.ADD, Op.OR)
+_COMBINE = frozenset((Op.ADD, Op.OR, Op.MAX, Op.AND))
 _CONDITIONS = (Op.LESS, Op.ALL)
 
 
@@ -30,9 +32,9 @@ def collapse(root: Value) -> tuple[Value, dict[Value, Value]]:
     """The graph without the loops that have a closed form, and what each changed value became."""
     work = _Collapse()
     mapping: dict[Value, Value] = {}
+    changed = mapping.keys()
     for value in ordered(root):
-        src = tuple(mapping.get(s, s) for s in value.src)
-        new = rebuilt(value, src)
+        new = value if changed.isdisjoint(value.src) else rebuilt(value, tuple([mapping.get(s, s) for s in value.src]))
         if new.op is Op.UPDATE:
             found = work.closed(new)
             new = found if found is not None else new
@@ -51,11 +53,16 @@ class Selected:
 
 class _Collapse:
     def __init__(self) -> None:
-        self._loops: dict[Value, frozenset[Value]] = {}
+        self._bits: dict[Value, int] = {}
+        self._depends: dict[Value, int] = {}
 
-    def loops(self, value: Value) -> frozenset[Value]:
-        """The ranges a value depends on, those of finished loops left out."""
-        memo = self._loops
+    def depends(self, value: Value, on: Value) -> bool:
+        """Whether what a value is may differ from turn to turn of a loop, or with what a register holds; finished loops left out."""
+        return bool(self._mask(value) & self._bits.get(on, 0))
+
+    def _mask(self, value: Value) -> int:
+        """The loops and registers a value depends on, a bit each."""
+        memo, bits = self._depends, self._bits
         stack = [value]
         while stack:
             v = stack[-1]
@@ -66,11 +73,18 @@ class _Collapse:
             if waiting:
                 stack.extend(waiting)
                 continue
-            found = frozenset((v,)) if v.op is Op.RANGE else frozenset()
-            for s in v.src:
-                found |= memo[s]
-            memo[v] = found - frozenset(v.src[0].src[1:]) if v.op is Op.UPDATE else found
             stack.pop()
+            mask = 0
+            for s in v.src:
+                mask |= memo[s]
+            if v.op is Op.RANGE or v.op is Op.ACC:
+                bits[v] = 1 << len(bits)
+                mask |= bits[v]
+            elif v.op is Op.UPDATE:
+                for done in v.src[0].src[1:]:
+                    mask &= ~bits[done]
+                mask &= ~bits[v.src[0]]
+            memo[v] = mask
         return memo[value]
 
     # ---- one accumulator -------------------------------------------------------------------------------------------------
@@ -78,7 +92,9 @@ class _Collapse:
     def closed(self, update: Value) -> Value | None:
         """What an update's register holds in the end, with at least one loop or term less; None where nothing collapses."""
         accumulator, value = update.src
-        terms = terms_of(accumulator, value)
+        if is_plain(accumulator, value):
+            return None
+        terms = self.terms_of(accumulator, value)
         if terms is None:
             return None
         op, parts = terms
@@ -88,6 +104,22 @@ class _Collapse:
             return None
         start = accumulator.src[0]
         return alu(op, result, start)
+
+    def terms_of(self, accumulator: Value, value: Value) -> tuple[Op, list[Value]] | None:
+        """The operation an update combines with, and what it combines its register with; None where the register is used otherwise."""
+        op = value.op
+        terms: list[Value] = []
+        if op not in _COMBINE:
+            return None
+        while value is not accumulator:
+            if value.op is not op:
+                return None
+            inside = [s for s in value.src if self.depends(s, accumulator)]
+            if len(inside) != 1:
+                return None
+            terms.extend(s for s in value.src if s is not inside[0])
+            value = inside[0]
+        return op, terms
 
     def _over(self, op: Op, dtype: DType, ranges: Sequence[Value], terms: list[Value], accumulator: Value) -> Value | None:
         """The terms taken together over all ranges, without the initial value; None where no closed form is found."""
@@ -123,14 +155,14 @@ class _Collapse:
 
     def _without(self, op: Op, dtype: DType, r: Value, term: Value) -> Value | None:
         """The term taken together over r, in a form without r."""
-        if r not in self.loops(term):
+        if not self.depends(term, r):
             return repeated(op, dtype, r.src[0], term)
         if op not in _SUMS:
             return None
         chosen = selected(term)
         if chosen is None:
             return None
-        if chosen.condition.op in _CONDITIONS and r not in self.loops(chosen.value):
+        if chosen.condition.op in _CONDITIONS and not self.depends(chosen.value, r):
             return self._counted(dtype, r, chosen)
         return self._one_hot(dtype, r, chosen)
 
@@ -169,7 +201,7 @@ class _Collapse:
         if condition.op is not Op.NOT or condition.src[0].op is not Op.CMPNE:
             return None
         for ramp, other in (condition.src[0].src, condition.src[0].src[::-1]):
-            if ramp.op is not Op.CAST or ramp.src[0].dtype is not INDEX or not ramp.dtype.is_integer or r in self.loops(other):
+            if ramp.op is not Op.CAST or ramp.src[0].dtype is not INDEX or not ramp.dtype.is_integer or self.depends(other, r):
                 continue
             x = ramp.src[0]
             if not (int(ramp.dtype.least) <= (x.lo or 0) and (x.hi or 0) <= int(ramp.dtype.greatest)):
@@ -188,7 +220,7 @@ class _Collapse:
         """`value` with r replaced; what it reads there is read only where the place lies within the range."""
         mapping: dict[Value, Value] = {r: place}
         for v in ordered(value):
-            if v in mapping or r not in self.loops(v):
+            if v in mapping or not self.depends(v, r):
                 continue
             new = rebuilt(v, tuple(mapping.get(s, s) for s in v.src))
             if new.op is Op.LOAD:
@@ -200,26 +232,36 @@ class _Collapse:
 # ---- reading terms -----------------------------------------------------------------------------------------------------------
 
 
-def terms_of(accumulator: Value, value: Value) -> tuple[Op, list[Value]] | None:
-    """The operation an update combines with, and what it combines its register with; None where the register is used otherwise."""
-    if value is accumulator:
-        return None
-    mentions = {accumulator}
-    for v in ordered(value):
-        if any(s in mentions for s in v.src):
-            mentions.add(v)
-    op, terms, current = value.op, [], value
-    if op not in (Op.ADD, Op.OR, Op.MAX, Op.AND):
-        return None
-    while current is not accumulator:
-        if current.op is not op:
-            return None
-        inside = [s for s in current.src if s in mentions]
-        if len(inside) != 1:
-            return None
-        terms.append(next(s for s in current.src if s not in mentions))
-        current = inside[0]
-    return op, terms
+def is_plain(accumulator: Value, value: Value) -> bool:
+    """Whether the quickest look shows that no term has a closed form: each moves with the innermost loop, and none is a selection."""
+    op, inner = value.op, accumulator.src[-1]
+    seen: set[Value] = {accumulator}
+    stack = [value]
+    while stack:
+        term = stack.pop()
+        if term in seen:
+            continue
+        seen.add(term)
+        if term.op is op:
+            stack.extend(term.src)
+        elif not reads_along(term, inner) or (op in _SUMS and selected(term) is not None):
+            return False
+    return True
+
+
+def reads_along(value: Value, r: Value) -> bool:
+    """Whether a load that a short look finds in it reads elsewhere at each turn of r."""
+    stack = [value]
+    for _ in range(_LOOKS):
+        if not stack:
+            return False
+        v = stack.pop()
+        if v.op is Op.LOAD:
+            if any(r in s.free for s in v.src[1:]):
+                return True
+        elif v.op is not Op.UPDATE:
+            stack.extend(v.src)
+    return False
 
 
 def selected(term: Value) -> Selected | None:

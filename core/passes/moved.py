@@ -23,6 +23,8 @@ class Moved:
 
 def find_moved(order: list[Value], narrow: frozenset[DType]) -> Moved:
     """order: every value after its operands."""
+    if not any(v.dtype in narrow for v in order):
+        return Moved(frozenset(), frozenset())
     movers: set[Value] = set()  # values that may be had as bits without a conversion
     for value in order:
         if value.dtype in narrow and (value.op in (Op.LOAD, Op.BITCAST) or (value.op in _CHOOSE and any(s in movers for s in value.src))):

@@ -9,16 +9,13 @@ from core.index import add, number
 from core.ir.op import OPS, Op
 from core.ir.parts import access, content, integer
 from core.ir.value import Value, constant, make
-from core.ir.walk import ordered, with_sources
+from core.ir.walk import with_sources
 
 Lanes = tuple[Value, ...]
 
 
-def scalars(sink: Value) -> Value:
-    """The same graph with one lane everywhere; itself where that is already so."""
-    order = ordered(sink)
-    if all(v.lanes == 1 for v in order):
-        return sink
+def scalars(order: list[Value]) -> Value:
+    """The same graph with one lane everywhere. order: every value after its operands, the root last."""
     registers = max((integer(v) for v in order if v.op is Op.ACC), default=-1) + 1
     done: dict[Value, Lanes] = {}
     for value in order:
@@ -29,7 +26,7 @@ def scalars(sink: Value) -> Value:
             registers += value.lanes
         else:
             done[value] = _apart(value, done)
-    return done[sink][0]
+    return done[order[-1]][0]
 
 
 def _apart(value: Value, done: dict[Value, Lanes]) -> Lanes:

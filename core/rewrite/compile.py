@@ -19,16 +19,17 @@ from core.rewrite.typing import Typing
 Matcher = Callable[[Value], Value | None]
 
 
-def orders(before: Apply) -> list[Apply]:
+def orders(before: Apply, named: frozenset[str]) -> list[Apply]:
     """`before` with the operands of commuting operations in each order that makes a difference to matching.
 
-    A literal operand needs no second order: a matcher looks for it on either side.
+    named: holes that stand twice, or that the rest of the rule asks for; which of the others is which makes no difference. A literal
+    operand needs no second order: a matcher looks for it on either side.
     """
-    choices = [orders(s) if isinstance(s, Apply) else [s] for s in before.src]
+    choices = [orders(s, named) if isinstance(s, Apply) else [s] for s in before.src]
     found = []
     for src in product(*choices):
         found.append(Apply(before.ops, tuple(src)))
-        if _commutes(before) and not _literal_side(before) and _shape(src[0]) != _shape(src[1]):
+        if _commutes(before) and not _literal_side(before) and _shape(src[0], named) != _shape(src[1], named):
             found.append(Apply(before.ops, (src[1], src[0])))
     return found
 
@@ -47,13 +48,15 @@ def _literal_side(pattern: Apply) -> int:
     return 0 if first == second else 2 if second else 1
 
 
-def _shape(pattern: Pattern) -> str:
-    """The pattern's text with literals left nameless: operands of equal shape need no second order."""
+def _shape(pattern: Pattern, named: frozenset[str]) -> str:
+    """The pattern's text with literals and holes nobody asks for left nameless: operands of equal shape need no second order."""
     match pattern:
         case Hole(constant=True):
             return "literal"
+        case Hole() if pattern.name not in named:
+            return f"any of {pattern.types}"
         case Apply():
-            return f"{pattern.ops}({', '.join(map(_shape, pattern.src))})"
+            return f"{pattern.ops}({', '.join(_shape(s, named) for s in pattern.src)})"
         case _:
             return str(pattern)
 

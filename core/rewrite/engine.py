@@ -29,77 +29,93 @@ class Rewritten:
 
 def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, steps_per_value: int = STEPS_PER_VALUE) -> Rewritten:
     """Applies `rules` until none fits. Raises CompilerBug where they go round in circles."""
-    memo: dict[Value, Value] = {}
-    waiting: dict[Value, Value] = {}  # value → what replaces it, which has to be looked at first
-    fired: dict[Rule, int] = {}
-    found, candidates = rules.found, rules.candidates
-    allowed = 1_000
-    stack = [root]
-    while stack:
-        value = stack[-1]
-        if value in memo:
-            stack.pop()
-            continue
-        if value in waiting:
-            memo[value] = _done(memo, waiting, value)
-            stack.pop()
-            continue
-        if value.free and value.op in _INDEX and _is_pure_index(value):
-            memo[value] = value
-            stack.pop()
-            continue
-        current, src = value, value.src
-        if src:
-            pending = [s for s in src if s not in memo]
-            if pending:
-                stack.extend(pending[::-1])
+    work = _Rewriting(root, rules, rebuild, steps_per_value)
+    memo, ruled, candidates = work.memo, rules.ops, rules.candidates
+    replaced: set[Value] = set()  # values of the graph that became something else
+    for value in ordered(root):
+        if replaced.isdisjoint(value.src):
+            for _, matcher in candidates(value) if value.op in ruled and not (value.free and is_index(value)) else ():
+                if matcher(value) is not None:
+                    break
+            else:  # as most values: nothing to do
+                memo[value] = value
                 continue
-            new = tuple([memo[s] for s in src])
-            if new != src:
-                current = rebuild(value, new)
-                if current in memo:
-                    memo[value] = memo[current]
-                    stack.pop()
-                    continue
+        if work.settled(value) is not value:
+            replaced.add(value)
+    return Rewritten(memo[root], memo, work.fired)
+
+
+class _Rewriting:
+    """memo: what each value became. waiting: what replaces a value, and has to be looked at first. fired: how often each rule did."""
+
+    def __init__(self, root: Value, rules: RuleSet, rebuild: Rebuild, steps_per_value: int) -> None:
+        self.memo: dict[Value, Value] = {}
+        self.waiting: dict[Value, Value] = {}
+        self.fired: dict[Rule, int] = {}
+        self._root, self._rules, self._rebuild, self._steps_per_value = root, rules, rebuild, steps_per_value
+        self._allowed = 1_000
+
+    def settled(self, value: Value) -> Value:
+        """What a value becomes in the end."""
+        memo, waiting = self.memo, self.waiting
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            if current in memo:
+                stack.pop()
+            elif current in waiting:
+                memo[current] = _done(memo, waiting, current)
+                stack.pop()
+            elif current.free and is_index(current):
+                memo[current] = current
+                stack.pop()
+            elif pending := [s for s in current.src if s not in memo]:
+                stack.extend(pending[::-1])
+            else:
+                self._one(current, stack)
+        return memo[value]
+
+    def _one(self, value: Value, stack: list[Value]) -> None:
+        """The value on top of the stack, its operands done: from rule to rule, as long as the operands of what comes out are done."""
+        memo = self.memo
+        current = value
+        new = tuple([memo[s] for s in value.src])
+        if new != value.src:
+            current = self._rebuild(value, new)
+            if current in memo:
+                memo[value] = memo[current]
+                stack.pop()
+                return
         passed = [value]
-        while True:  # from rule to rule, as long as the operands of what comes out are done
+        while True:
             if current is not value:
                 passed.append(current)
-            src = current.src
-            count = len(src)
-            if count == 2:
-                key: tuple[object, ...] = (current.op, current.dtype, src[0].op, src[1].op)
-            elif count == 1:
-                key = (current.op, current.dtype, src[0].op)
-            elif count == 3:
-                key = (current.op, current.dtype, src[0].op, src[1].op, src[2].op)
-            else:
-                key = (current.op, current.dtype)
-            tried = found.get(key)
-            if tried is None:
-                tried = candidates(current, key)
-            done: Value | None = current
-            for rule, matcher in tried:
-                other = matcher(current)
-                if other is not None and other is not current:
-                    fired[rule] = fired.get(rule, 0) + 1
-                    allowed -= 1
-                    if allowed < 0:
-                        allowed = _more_steps(root, fired, steps_per_value)
-                    done = memo.get(other)
-                    current = other
-                    break
+            after = self._replaced(current)
+            done = current if after is None else memo.get(after)
+            if after is not None:
+                current = after
             if done is not None or any(memo.get(s) is not s for s in current.src):
                 break
         if done is None:
             for v in passed:
-                waiting[v] = current
+                self.waiting[v] = current
             stack.append(current)
         else:
             for v in passed:
                 memo[v] = done
             stack.pop()
-    return Rewritten(memo[root], memo, fired)
+
+    def _replaced(self, value: Value) -> Value | None:
+        """What the first rule that fits puts in a value's place."""
+        for rule, matcher in self._rules.candidates(value):
+            other = matcher(value)
+            if other is not None and other is not value:
+                self.fired[rule] = self.fired.get(rule, 0) + 1
+                self._allowed -= 1
+                if self._allowed < 0:
+                    self._allowed = _more_steps(self._root, self.fired, self._steps_per_value)
+                return other
+        return None
 
 
 def _done(memo: dict[Value, Value], waiting: dict[Value, Value], value: Value) -> Value:
@@ -114,8 +130,9 @@ _INDEX = frozenset(
 )  # a conjunction is none: it may hold conditions on data
 
 
-def _is_pure_index(value: Value) -> bool:
-    return not any(atom.op is Op.INDEX_OF for atom in value.free)
+def is_index(value: Value) -> bool:
+    """Whether it is an index operation in which no data is looked up."""
+    return value.op in _INDEX and not any(atom.op is Op.INDEX_OF for atom in value.free)
 
 
 def _more_steps(root: Value, fired: dict[Rule, int], per_value: int) -> int:

@@ -142,6 +142,19 @@ _INFIX = {
 _PREFIX = {Op.NEG: "-", Op.NOT: "~"}
 
 
+def holes(pattern: Pattern) -> list[str]:
+    """The names of a pattern's holes, each as often as it stands there."""
+    match pattern:
+        case Hole():
+            return [pattern.name]
+        case Apply():
+            return [name for s in pattern.src for name in holes(s)]
+        case Fold():
+            return holes(pattern.pattern)
+        case _:
+            return []
+
+
 def any_value(name: str, types: Types | None = None) -> Hole:
     """A hole for any value of these types."""
     return Hole(name, types, False)

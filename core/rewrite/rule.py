@@ -7,14 +7,16 @@ returns None to let the next rule try. `when` takes holes by name in the same wa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 
 from core.dtypes import DType
 from core.ir.op import Op
 from core.ir.value import Value
 from core.rewrite.compile import Matcher, compiled, orders, possible
-from core.rewrite.pattern import Apply, Operand, Pattern, operand
+from core.rewrite.pattern import Apply, Operand, Pattern, holes, operand
 from core.rewrite.typing import Typing
 
 Key = tuple[object, ...]
@@ -32,6 +34,14 @@ class Rule:
         after = self.after if isinstance(self.after, Pattern) else self.after.__name__
         return f"{self.before} → {after}" + (", on a condition" if self.when else "")
 
+    def named(self) -> frozenset[str]:
+        """The holes that stand twice on the left side, or that the right side or the condition asks for."""
+        names = holes(self.before)
+        for asks in (self.after, self.when):
+            if asks is not None:
+                names += holes(asks) if isinstance(asks, Pattern) else list(signature(asks).parameters)
+        return frozenset(name for name, times in Counter(names).items() if times > 1)
+
     def typing(self) -> Typing:
         """Which parts of the rule share a type."""
         return Typing(self.before, self.after if isinstance(self.after, Pattern) else None)
@@ -46,7 +56,7 @@ def rule(before: Pattern, after: Operand | Callable[..., Value | None], when: Ca
 class RuleSet:
     """Rules in their order, made ready for the engine: looked up by operation, type and operands' operations, compiled when first needed.
 
-    found: what `candidates` has answered so far; the engine looks there first.
+    ops: operations that some rule starts from. found: what `candidates` has answered so far, by `key_of`.
     """
 
     def __init__(self, *rows: Rule | RuleSet) -> None:
@@ -54,17 +64,19 @@ class RuleSet:
         self._by_op: dict[Op, list[_Entry]] = {}
         for r in self.rules:
             types = r.typing()
-            for order in orders(r.before):
+            for order in orders(r.before, r.named()):
                 entry = _Entry(r, order, types.types(types.root))
                 for op in order.ops:
                     self._by_op.setdefault(op, []).append(entry)
+        self.ops = frozenset(self._by_op)
         self.found: dict[Key, tuple[tuple[Rule, Matcher], ...]] = {}
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)
 
-    def candidates(self, value: Value, key: Key) -> tuple[tuple[Rule, Matcher], ...]:
-        """The rules that may fit a value, by `key`: its op, its dtype and, if there are one to three, the ops of its operands."""
+    def candidates(self, value: Value) -> tuple[tuple[Rule, Matcher], ...]:
+        """The rules that may fit a value, as far as its `key_of` tells."""
+        key = key_of(value)
         found = self.found.get(key)
         if found is None:
             found = self.found[key] = tuple(
@@ -73,6 +85,20 @@ class RuleSet:
                 if (e.types is None or value.dtype in e.types) and (len(key) == 2 or possible(e.before, tuple(s.op for s in value.src)))
             )
         return found
+
+
+def key_of(value: Value) -> Key:
+    """What rules are looked up by: an operation, its type and, if there are one to three, the operations of its operands."""
+    src = value.src
+    match len(src):
+        case 2:
+            return value.op, value.dtype, src[0].op, src[1].op
+        case 1:
+            return value.op, value.dtype, src[0].op
+        case 3:
+            return value.op, value.dtype, src[0].op, src[1].op, src[2].op
+        case _:
+            return value.op, value.dtype
 
 
 class _Entry:

@@ -162,9 +162,7 @@ def is_open(root: Value, known: dict[Value, Content]) -> bool:
 
 def replacements(rule: Rule, root: Value) -> Iterator[Value]:
     """What each order of the rule makes of `root`."""
-    ops = tuple(s.op for s in root.src)
-    key = (root.op, root.dtype, *(ops if 1 <= len(ops) <= 3 else ()))
-    for _, matcher in RuleSet(rule).candidates(root, key):
+    for _, matcher in RuleSet(rule).candidates(root):
         result = matcher(root)
         if result is not None:
             yield result
