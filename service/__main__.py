@@ -1,4 +1,4 @@
-"""The command line: `lathe serve`, `lathe compile FILE`, `lathe config`; the same as `python -m service …`.
+"""The command line, `lathe …`; the same as `python -m service …`.
 
 This module is imported again by every worker process, so it loads nothing but what parses the command line.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from service.settings import Loaded
+    from collections.abc import Coroutine
+
+    from service.settings import Loaded, Settings
+
+T = TypeVar("T")
 
 cli = typer.Typer(add_completion=False, no_args_is_help=True, help="Lathe compiles kernels: JSON in, programs out.")
 
@@ -100,6 +104,137 @@ def compile_(
         typer.echo(f"lathe: {error.category}: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(program.source if source else json.dumps(program.to_json(), ensure_ascii=False, indent=2))
+
+
+Store = Annotated[str | None, typer.Option("--store", help="the store, in place of the setting")]
+
+
+def _for_store(config: Path | None, store: str | None) -> Settings:
+    """The settings of a command that works on a store which outlives it."""
+    loaded = _loaded([] if store is None else ["--store", store], config)
+    if loaded.settings.store.startswith("memory:"):
+        typer.echo("lathe: the store memory:// ends with this command: name another", err=True)
+        raise typer.Exit(2)
+    return loaded.settings
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """The result of the work; whatever a user can do something about is said in one line."""
+    import asyncio
+
+    from core import LatheError
+    from service import logs
+
+    logs.configure("error")
+    try:
+        return asyncio.run(work)
+    except (LatheError, OSError, ValueError) as error:
+        typer.echo(f"lathe: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+@cli.command(name="export")
+def export_(
+    file: Annotated[Path, typer.Argument(help="the file to write", dir_okay=False)], config: ConfigFile = None, store: Store = None
+) -> None:
+    """Write every program in the store to a file, with what it was compiled from and what devices have said of it."""
+    settings = _for_store(config, store)
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from service.tools.archive import exported
+    from service.tools.parts import parts, progress
+
+    async def work() -> int:
+        async with parts(settings) as services:
+            with progress(Console(stderr=True), "programs", None) as bar:
+                return await exported(services.catalog, file, lambda: bar.advance(TaskID(0)))
+
+    typer.echo(f"{_run(work())} programs in {file}")
+
+
+@cli.command(name="import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="a file that `lathe export` has written", dir_okay=False, exists=True)],
+    config: ConfigFile = None,
+    store: Store = None,
+) -> None:
+    """Keep every program in a file; what the store has already stays as it is."""
+    settings = _for_store(config, store)
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from service.tools.archive import imported
+    from service.tools.parts import parts, progress
+
+    async def work() -> int:
+        async with parts(settings) as services:
+            with progress(Console(stderr=True), "programs", None) as bar:
+                return await imported(services.catalog, file, lambda: bar.advance(TaskID(0)))
+
+    typer.echo(f"{_run(work())} new programs from {file}")
+
+
+@cli.command()
+def warm(
+    file: Annotated[Path, typer.Argument(help="requests: one, an array, or one on each line", dir_okay=False, exists=True)],
+    config: ConfigFile = None,
+    store: Store = None,
+) -> None:
+    """Compile the requests in a file into the store, before anybody asks for them. Fails where one of them does."""
+    settings = _for_store(config, store)
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from service.tools.parts import parts, progress
+    from service.tools.warm import Tally, requests_in
+    from service.tools.warm import warm as warmed
+
+    async def work() -> Tally:
+        requests = requests_in(file)
+        async with parts(settings, compiling=True) as services:
+            with progress(Console(stderr=True), "kernels", len(requests)) as bar:
+                return await warmed(services, requests, lambda: bar.advance(TaskID(0)))
+
+    tally = _run(work())
+    for problem in tally.problems:
+        typer.echo(f"lathe: {problem}", err=True)
+    typer.echo(", ".join(f"{count} {result}" for result, count in sorted(tally.results.items())) or "no requests")
+    raise typer.Exit(1 if tally.problems else 0)
+
+
+@cli.command()
+def replay(
+    most: Annotated[int, typer.Option(min=1, help="how many programs, the most used first")] = 1000,
+    config: ConfigFile = None,
+    store: Store = None,
+) -> None:
+    """After an upgrade and before the switch: compile anew what was asked for most often, and report what has changed.
+
+    Prints one JSON line for each program that is not the same. Fails where one can't be compiled any more.
+    """
+    settings = _for_store(config, store)
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from service.tools.parts import parts, progress
+    from service.tools.warm import Change
+    from service.tools.warm import replay as replayed
+
+    async def work() -> list[Change]:
+        async with parts(settings, compiling=True) as services:
+            with progress(Console(stderr=True), "programs", None) as bar:
+                return await replayed(services, most, lambda _: bar.advance(TaskID(0)))
+
+    changes = _run(work())
+    for change in changes:
+        if change.change != "same":
+            typer.echo(json.dumps(asdict(change)))
+    counts = {name: sum(change.change == name for change in changes) for name in ("same", "changed", "refused", "gone")}
+    typer.echo(", ".join(f"{count} {name}" for name, count in counts.items()), err=True)
+    raise typer.Exit(1 if counts["refused"] else 0)
 
 
 def request_in(value: object, target: str | None) -> object:

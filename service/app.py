@@ -192,6 +192,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         await services.compiler.close()
         if isinstance(validation, Validation):
             await validation.close()
+        await services.flow.use.keep(services.catalog, now=True)
         await services.catalog.close()
         services.access_log.flush()
         log.info("ended")
@@ -199,6 +200,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 async def _look_after(services: Services) -> None:
     while True:
+        await services.flow.use.keep(services.catalog)
         await asyncio.sleep(LOOK_AFTER_S)
         services.compiler.update()
         services.ready()

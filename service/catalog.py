@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -195,6 +195,10 @@ class Catalog:
 
     # what other parts of the service keep
 
+    def keys(self, kind: Kind) -> AsyncIterator[Key]:
+        """The keys under which the store has something of this kind. Raises StoreDown."""
+        return self._store.keys(kind)
+
     async def notes(self, names: list[Name]) -> list[bytes | None]:
         """The contents under these names, in one round trip; None where there is none, or the store can't say."""
         return [None if record is None else record.content for record in await self._many(names)]
@@ -220,6 +224,11 @@ class Catalog:
             return False
         self._answered()
         return True
+
+    async def check(self) -> None:
+        """Raises StoreDown where the store did not take what it was last given, or does not answer now."""
+        if self.degraded is not None or not await self.ping():
+            raise StoreDown(self.degraded or "the store does not answer")
 
     async def close(self) -> None:
         if self._renewals:

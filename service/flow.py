@@ -22,6 +22,7 @@ from service.flight.local import Flights, Wanted
 from service.logs import logger
 from service.metrics import Metrics
 from service.shun import Shun
+from service.use import Use
 from service.workers.task import Failed, Made, Outcome, Told
 
 log = logger("flow")
@@ -77,6 +78,7 @@ class Flow:
         self.catalog = catalog
         self.flights = flights
         self.cluster = cluster
+        self.use = Use()
         self.validator: Validator | None = None
         self._compiler = compiler
         self._explanations: Flights[bytes] = Flights()
@@ -116,6 +118,7 @@ class Flow:
     def count(self, answer: Answer, result: Result) -> None:
         """Counts one answered request."""
         self._metrics.compile_requests.labels(answer.target, result).inc()
+        self.use.count(answer.key)
         if result in AVOIDED:
             self._metrics.compiles_avoided.inc()
             self._metrics.compile_seconds_saved.inc(answer.seconds)

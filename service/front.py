@@ -186,6 +186,7 @@ class Front:
             return
         key = call.path[len(PROGRAM) :]
         answer = self._services.catalog.ready(Key(key)) or await held(self._services.catalog, key)
+        self._services.flow.use.count(answer.key)
         call.key, call.result = key, "hit"
         await call.answer(*served(answer, call.method, call.headers, self._access.reads_are_public))
 

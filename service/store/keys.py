@@ -25,6 +25,7 @@ class Kind(StrEnum):
     REFUSAL = "refusal"  # why there is no program; for a short time
     OFFENCE = "offence"  # that the kernel has cost workers their lives, how often, and until when it is left alone
     VALIDATION = "validation"  # what runs on devices have said of it; grows
+    USE = "use"  # how often keys were asked for, as one process counted it, under a name of its own
     JOB = "job"  # a job's state, under its id
     JOB_BODY = "job-body"  # what it was asked
     JOB_CANCEL = "job-cancel"  # there, where somebody wants it cancelled

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
-from service.store.keys import Name
+from service.store.keys import Key, Kind, Name
 from service.store.store import Entry
 
 ENTRY_BYTES = 300  # what Python needs for one entry besides its bytes
@@ -67,6 +67,11 @@ class MemoryStore:
     async def delete(self, *names: Name) -> None:
         for name in names:
             self._drop(name)
+
+    async def keys(self, kind: Kind) -> AsyncIterator[Key]:
+        for name in [name for name in self._entries if name.kind is kind]:
+            if self.look(name) is not None:
+                yield name.key
 
     async def ping(self) -> None:
         return None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from service.store.keys import Key, Name
+from service.store.keys import Key, Kind, Name
 from service.store.redis_link import Client, Link
 from service.store.store import Entry
 
@@ -118,6 +118,10 @@ class RedisStore:
 
         if names:
             await self._link.call(send)
+
+    async def keys(self, kind: Kind) -> AsyncIterator[Key]:
+        async for spelt in self._link.scan(f"{self._prefix}:{{*}}:{kind}"):
+            yield Key(spelt[len(self._prefix) + 2 : -len(kind) - 2])
 
     async def ping(self) -> None:
         await self._link.call(lambda client: client.ping())

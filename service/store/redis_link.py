@@ -7,7 +7,7 @@ now and then finds it back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,6 +27,9 @@ Client = Any  # Redis or RedisCluster: they share their commands' names, and no 
 
 STALL_S = 0.01  # a clock that rings later than this tells that the process itself stood still
 STALLS_MOST_S = 1.0  # so much standing still, in one call, is not held against Redis
+
+SCANNED = 1000  # names that Redis looks at before it answers, where it is asked for all there are
+SCAN_S = 30.0  # longest wait for one such answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,19 @@ class Link:
             raise StoreDown(f"Redis: {_said(error)}") from error
         self.breaker.succeeded()  # a call whose client went away ends above, and says nothing about Redis
         return answer
+
+    async def scan(self, pattern: str) -> AsyncIterator[str]:
+        """The names that fit a pattern, for tools of operators: it goes through all there are. Raises StoreDown."""
+        found = self.client.scan_iter(match=pattern, count=SCANNED)
+        try:
+            while True:
+                async with asyncio.timeout(SCAN_S):
+                    name = await anext(found)
+                yield name.decode()
+        except StopAsyncIteration:
+            return
+        except (RedisError, RedisClusterException, OSError, TimeoutError) as error:
+            raise StoreDown(f"Redis: {_said(error)}") from error
 
     async def _asked(self, ask: Callable[[Client], Awaitable[T]]) -> T:
         async with self._turns:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
-from service.store.keys import Name
+from service.store.keys import Key, Kind, Name
 from service.store.sqlite_file import SqliteFile, writing
 from service.store.store import Entry
 
 SWEEP_EVERY = 256  # puts between two sweeps of what has expired
 SWEEP_MOST = 1000  # rows one sweep deletes, so that it stays short
+PAGE = 1000  # keys that are listed at once
 MANY = 400  # names in one statement: two variables each, below the bound of 999 of SQLite before 3.32
 
 
@@ -35,11 +37,25 @@ class SqliteStore:
         rows = [(name.kind, name.key) for name in names]
         await self._file.run(lambda db: db.executemany("DELETE FROM entries WHERE kind=? AND key=?", rows))
 
+    async def keys(self, kind: Kind) -> AsyncIterator[Key]:
+        last = ""
+        while True:
+            found = await self._file.run(partial(self._page, kind, last))
+            for key in found:
+                yield Key(key)
+                last = key
+            if len(found) < PAGE:
+                return
+
     async def ping(self) -> None:
         await self._file.run(lambda db: db.execute("SELECT 1 FROM entries LIMIT 1").fetchone())
 
     async def close(self) -> None:
         await self._file.close()
+
+    def _page(self, kind: Kind, after: str, db: sqlite3.Connection) -> list[str]:
+        query = "SELECT key FROM entries WHERE kind=? AND key>? AND (expires IS NULL OR expires>?) ORDER BY key LIMIT ?"
+        return [key for (key,) in db.execute(query, (kind, after, self._file.clock(), PAGE))]
 
     def _many(self, db: sqlite3.Connection, names: Sequence[Name]) -> list[bytes | None]:
         now = self._file.clock()

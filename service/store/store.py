@@ -6,11 +6,11 @@ a value that was put under another name. Values are checked by whoever reads the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from service.store.keys import Name
+from service.store.keys import Key, Kind, Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class Store(Protocol):
 
     async def delete(self, *names: Name) -> None:
         """Forgets the values under these names, where there are any."""
+
+    def keys(self, kind: Kind) -> AsyncIterator[Key]:
+        """The keys under which there is something of this kind, in any order; one that comes or goes meanwhile may be among them."""
 
     async def ping(self) -> None:
         """Returns when the store answers; raises StoreDown when it does not."""

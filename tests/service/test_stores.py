@@ -173,3 +173,12 @@ async def test_a_call_that_is_cancelled_leaves_the_store_in_order(store: Store) 
 
 async def test_it_answers(store: Store) -> None:
     await store.ping()
+
+
+async def test_all_keys_of_a_kind_are_found_and_no_others(store: Store) -> None:
+    programs = [fresh() for _ in range(2500)]
+    await store.put(*(Entry(name, b"x", 60.0) for name in programs), Entry(fresh(Kind.REQUEST), b"y"), Entry(fresh(), b"z", 0.001))
+    await asyncio.sleep(0.05)
+
+    assert {name.key for name in programs} == {key async for key in store.keys(Kind.PROGRAM)}
+    assert [] == [key async for key in store.keys(Kind.JOB)]
