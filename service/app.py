@@ -47,6 +47,7 @@ from service.store.redis_link import Link, Tls
 from service.store.sqlite import SqliteStore
 from service.store.sqlite_file import SqliteFile
 from service.store.store import Store
+from service.tracing import Tracing
 from service.workers.compiler import CoreCompiler
 from service.workers.pool import Pool
 from service.workers.slot import Sizes
@@ -132,8 +133,9 @@ def build_app(
     cluster = Cluster(leases, metrics, lease_s=settings.lease_seconds, wait_s=settings.lease_wait_s)
     shun = Shun(settings.shun_seconds, settings.shun_most_s)
     flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), cluster, shun, metrics)
+    tracing = Tracing(settings.trace_endpoint, settings.trace_ratio, own_version()) if settings.trace_endpoint else None
     jobs = Jobs(catalog, most=settings.jobs_limit, lifetime_s=settings.job_lifetime_s, stale_s=settings.job_stale_s)
-    services = Services(settings, metrics, catalog, compiler, flow, jobs, settings.access, AccessLog(settings.access_log))
+    services = Services(settings, metrics, catalog, compiler, flow, jobs, settings.access, AccessLog(settings.access_log), tracing)
     jobs.kinds[compile.KIND] = compile.work(flow)
     if attach is not None:
         services.extras[VALIDATION] = Validation(attach, catalog, metrics, settings.validate_points)
@@ -146,6 +148,12 @@ def build_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+            "auto_configure": False,
+        },  # the front's spans cover what never comes here
     )
     app.state.services = services
     for router in ROUTERS:
@@ -194,6 +202,8 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
             await validation.close()
         await services.flow.use.keep(services.catalog, now=True)
         await services.catalog.close()
+        if services.tracing is not None:
+            services.tracing.close()
         services.access_log.flush()
         log.info("ended")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from core import LatheError, OptionRefused, RequestError
+from service import tracing
 from service.access import demand
 from service.answer import Answer
 from service.asking import Asked
@@ -166,6 +167,7 @@ class Flow:
             raise
         self._shun.absolve(asked.key)
         self._observe(outcome, waited_s)
+        tracing.worked(outcome.began_ns, outcome.pid, outcome.stages, waited_s)
         if isinstance(outcome, Failed):
             await self._refused(asked, outcome)
             raise outcome.error

@@ -142,6 +142,7 @@ class Front:
         self._services = services
         self._seen = Seen(services.settings.seen_bodies)
         self._access = services.access
+        self._tracing = services.tracing
         self._counts: dict[tuple[str, str, int], tuple[Any, Any]] = {}
 
     def life(self) -> AbstractAsyncContextManager[object]:
@@ -158,6 +159,9 @@ class Front:
             return
         call = Call(scope, send)
         route: str | None = None
+        begun = None if self._tracing is None else self._tracing.begin(call.method, call.headers)
+        if begun is not None:
+            call.trace_id = begun.trace_id
         try:
             if not self._access.open:
                 call.caller = self._access.admit(call.headers.get(b"authorization"), call.client, call.path)
@@ -179,6 +183,9 @@ class Front:
                 await call.fail(Defect())
         finally:
             self._account(call, route or _route(scope))
+            if begun is not None and self._tracing is not None:
+                facts = {"key": call.key, "result": call.result, "request_id": call.request_id}
+                self._tracing.end(begun, call.method, route or _route(scope), call.status, facts)
 
     async def _program(self, call: Call, receive: Receive) -> None:
         if not call.takes_json():

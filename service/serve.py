@@ -25,6 +25,7 @@ from service.connection import Bounds, Config
 from service.front import Front
 from service.services import Services
 from service.settings import Settings
+from service.tracing import NoTracing
 
 KEEP_ALIVE_S = 75  # longer than proxies keep idle connections, so that it is they who close them
 BACKLOG = 4096
@@ -70,7 +71,10 @@ def serve(settings: Settings) -> int:
     if reconfigure is not None:
         reconfigure(line_buffering=True)  # a line is there when it is written, also through a pipe
     logs.configure(settings.log_level)
-    front, services = build(settings)
+    try:
+        front, services = build(settings)
+    except NoTracing as error:
+        raise SystemExit(f"lathe: {error}") from None
     return run(front, services)
 
 

@@ -15,6 +15,7 @@ from service.jobs.jobs import Jobs
 from service.logs import AccessLog
 from service.metrics import Metrics
 from service.settings import Settings
+from service.tracing import Tracing
 
 
 class CompilerService(Compiler, Protocol):
@@ -57,6 +58,7 @@ class Services:
     jobs: Jobs
     access: Access
     access_log: AccessLog
+    tracing: Tracing | None = None
     phase: Phase = field(default_factory=Phase)
     extras: dict[str, object] = field(default_factory=dict)
 

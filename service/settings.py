@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severity that is logged")
     access_log: bool = Field(True, description="log one line per request")
 
+    trace_endpoint: str = Field("", description="address of an OpenTelemetry collector (OTLP over HTTP); empty: no traces")
+    trace_ratio: float = Field(1.0, ge=0, le=1, description="part of the traces that begin here which is kept")
     trusted_proxies: str = Field("127.0.0.1", description="addresses and networks whose `X-Forwarded-For` is believed, with commas between")
     tokens: str = Field("", description="clients' tokens, each as `NAME:SCOPE+SCOPE:SHA256`, with spaces between")
     anonymous: str | None = Field(

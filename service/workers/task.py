@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key, read_json
 from service.codings import pack
@@ -46,6 +46,8 @@ class Made:
     packed: bytes
     origin: Origin
     stages: dict[str, float] = field(default_factory=dict)
+    began_ns: int = 0
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Told:
 
     explanation: bytes
     stages: dict[str, float] = field(default_factory=dict)
+    began_ns: int = 0
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,11 @@ class Failed:
     error: LatheError
     stages: dict[str, float] = field(default_factory=dict)
     trace: str | None = None
+    began_ns: int = 0
+    pid: int = 0
 
 
-Outcome = Made | Told | Failed
+Outcome = Made | Told | Failed  # each also tells when it was begun (since the epoch), and in which process
 
 
 class Stopwatch:
@@ -83,7 +89,11 @@ class Stopwatch:
 
 def run(job: Job) -> Outcome:
     """Compiles or explains one request. Whatever happens is an outcome; nothing is raised but what ends the process."""
-    watch = Stopwatch()
+    began_ns = time.time_ns()
+    return replace(_outcome(job, Stopwatch()), began_ns=began_ns, pid=os.getpid())
+
+
+def _outcome(job: Job, watch: Stopwatch) -> Outcome:
     try:
         request = Request.from_json(read_json(job.request, job.limits), job.limits)
         watch("read")
