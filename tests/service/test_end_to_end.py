@@ -115,7 +115,7 @@ def test_a_real_compile_is_stopped_at_its_limits(tmp_path: Path) -> None:
 
 
 def test_a_real_compile_that_wants_too_much_memory_is_refused_and_the_next_one_works() -> None:
-    most = 280 << 20  # a worker has some 200 MiB of address space before it does anything
+    most = 210 << 20  # a worker has some 160 MiB of address space before it does anything
     with served(REAL, store="memory://", worker_memory_bytes=most, compile_seconds=300) as service:
         large = service.compile(ast=chain(20_000), device={"target": "c"})
 
