@@ -65,17 +65,22 @@ def lower(x: Value) -> int:
     return -_extreme(x, -1)
 
 
+_COUNTING = frozenset((Op.AXIS, Op.RANGE, Op.SPECIAL))
+
+
 def _has_symbolic_extent(t: Value) -> bool:
     """Whether t counts from 0 to below an extent of variables; an axis narrowed by assumptions (`core.index.given`) does not."""
-    if t.op not in (Op.AXIS, Op.RANGE, Op.SPECIAL) or not t.src or not t.src[0].free:
+    if t.op not in _COUNTING or not t.src or not t.src[0].free:
         return False
     return t.op is not Op.AXIS or (isinstance(t.arg, tuple) and t.arg[0] == "axis")
 
 
 def _extreme(x: Value, sign: int) -> int:
+    plain: int = x.hi if sign > 0 else -x.lo  # type: ignore[operator,assignment]
+    if not any(map(_has_symbolic_extent, x.src if x.op is Op.SUM else (x,))):
+        return plain
     from core.index.linear import build, number, scale, split, subtract
 
-    plain: int = x.hi if sign > 0 else -x.lo  # type: ignore[operator,assignment]
     current = scale(x, sign)
     for _ in range(8):  # axes whose extent names no further such axis: one round each
         constant_part, coefficients, terms = split(current)

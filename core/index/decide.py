@@ -29,7 +29,7 @@ from core.index.enumerate import (
 )
 from core.index.extremes import upper_expression
 from core.index.given import Given
-from core.index.linear import negate, number, scale, split, subtract
+from core.index.linear import negate, number, scale, shifted, split, subtract
 from core.index.solve import Undecided, point_where
 from core.index.substitute import substitute
 from core.ir.op import Op
@@ -84,6 +84,7 @@ class Decider:
         self.left = budget
         self.steps = steps
         self._given: dict[Value, Given] = {}
+        self._least: dict[tuple[Value, Value], int] = {}
 
     def given(self, valid: Value) -> Given:
         """What follows from a condition, made once."""
@@ -94,12 +95,20 @@ class Decider:
 
     def least(self, x: Value, valid: Value) -> int:
         """A lower bound of x where `valid` holds: the best that intervals, residues and symbolic extents show."""
+        if valid is not TRUE and self.given(valid).impossible:
+            return max(own_bounds(x)[0], 0)
+        constant = split(x)[0]
+        base = shifted(x, -constant)  # many indices lie a constant apart
+        known = self._least.get((base, valid))
+        if known is None:
+            known = self._least[base, valid] = self._least_of(base, valid)
+        return known + constant
+
+    def _least_of(self, x: Value, valid: Value) -> int:
         extents = any(symbolic(atom) for atom in x.free)
         low = max(own_bounds(x)[0], lower(x)) if extents else own_bounds(x)[0]
         if valid is not TRUE:
             given = self.given(valid)
-            if given.impossible:
-                return max(low, 0)
             narrow = given.narrow(x)
             low = max(low, given.bounds(x)[0], lower(given.simplify(x)) if extents else low)
             low = max(low, _least_by_conditions(x, given, low))

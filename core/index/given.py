@@ -13,7 +13,7 @@ from core.index.linear import build, negate, number, split
 from core.index.substitute import Rebuild
 from core.ir.op import Op
 from core.ir.parts import content, integer
-from core.ir.value import Value, make
+from core.ir.value import NO_VALUES, Value, make
 
 ROUNDS = 3  # of carrying bounds from sums to their terms and back; more has not changed a kernel seen so far
 
@@ -31,14 +31,19 @@ class Given:
                 self._sums.append((c.src[0], integer(c) - 1))
             elif c.op is Op.CONST and not content(c):
                 self.impossible = True
+        alone = [(x, most) for x, most in self._sums if x.op is not Op.SUM or len(x.src) == 1]
+        together = [(x, most) for x, most in self._sums if x.op is Op.SUM and len(x.src) > 1]
+        for x, most in alone:
+            self._carry(x, most)
         for _ in range(ROUNDS):
-            changed = [self._carry(x, most) for x, most in self._sums]  # each of them, also after one that changed something
+            changed = [self._carry(x, most) for x, most in together]  # each of them, also after one that changed something
             if not any(changed):
                 break
         self._narrow: dict[Value, Value] = {}
         self._multi: list[tuple[dict[Value, int], Value]] = []
         if not self.impossible:
             self._prepare()
+        self._atoms = NO_VALUES.union(*(c.free for c in self.conditions))
         self._memo = Rebuild(self._replaced)
 
     def _range(self, x: Value) -> tuple[int, int]:
@@ -95,6 +100,8 @@ class Given:
         return low, high
 
     def _replaced(self, x: Value) -> Value | None:
+        if x.free.isdisjoint(self._atoms):
+            return x
         found = self._narrow.get(x)
         if found is not None:
             return found
@@ -130,13 +137,16 @@ class Given:
 
     def bounds(self, x: Value) -> tuple[int, int]:
         """Least and greatest value of x where the conditions hold, as far as this sees."""
+        if not self.conditions:
+            return x.lo, x.hi  # type: ignore[return-value]
         y = self.narrow(x)
         low, high = self._interval(x)
         return max(low, y.lo), min(high, y.hi)  # type: ignore[type-var,return-value]
 
     def simplify(self, x: Value) -> Value:
         """x as simple as the conditions make it."""
-        return widened(self.narrow(x))
+        y = self.narrow(x)
+        return x if y is x else widened(y)
 
 
 def narrowed(x: Value, low: int, high: int) -> Value:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from core.errors import CompilerBug
 from core.index import all_of, at_least, number, split, subtract
+from core.index.linear import shifted
 from core.index.access import Access
 from core.index.bounds import lower
 from core.index.condition import FALSE, TRUE
@@ -25,6 +26,7 @@ from core.ir.value import Value
 from core.ir.walk import ordered
 
 _STORE_POINTS = 1 << 12  # a kernel's stores are injective before they are scheduled: looking again is a check of the compiler, and cheap
+_PROVED = frozenset((Op.SPECIAL, Op.RANGE, Op.LOAD, Op.STORE, Op.BARRIER))  # all that is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,11 @@ class _Prover:
         self.decider = Decider()
         self.open: dict[Unknown, None] = dict.fromkeys(noted)
         self.seen: dict[tuple[Value, ...], str] = {}
+        self.elements: dict[Value, int] = {}
+        self.gates: dict[tuple[Value, ...], Value] = {}
 
     def run(self) -> Proofs:
-        order = ordered(self.root)
+        order = [v for v in ordered(self.root) if v.op in _PROVED]
         counters = [v for v in order if v.op is Op.SPECIAL or v.op is Op.RANGE]
         if any(v.src[0] is number(0) and (v.op is Op.SPECIAL or parts_of(v)[1] == "output") for v in counters):
             return Proofs(())  # nothing is launched, or no turn of an output loop taken
@@ -83,7 +87,8 @@ class _Prover:
         launch = [v for v in counters if v.op is Op.SPECIAL or parts_of(v)[1] == "output"]
         for v in order:
             if v.op is Op.LOAD or v.op is Op.STORE:
-                self._bounds(v)
+                if not self._within(v):
+                    self._bounds(v)
                 if v.op is Op.STORE and v.src[0].op is Op.PARAM:
                     self._writes(v, launch)
         if any(v.op is Op.BARRIER for v in order):
@@ -102,6 +107,14 @@ class _Prover:
         return next((rows for v, rows in self.provenance.items() if access in v.src), ())
 
     # ---- bounds ----------------------------------------------------------------------------------------------------------
+
+    def _within(self, v: Value) -> bool:
+        """Whether a quick look shows an access inside its array, wherever it happens: by the interval of its one address."""
+        array, address = v.src[0], v.src[1]
+        if array not in self.elements:
+            self.elements[array] = _elements(array, self.sizes)
+        width = v.lanes if v.op is Op.LOAD else v.src[2].lanes
+        return address.lo >= 0 and address.hi + width <= self.elements[array]  # type: ignore[operator]  # index values have bounds
 
     def _bounds(self, v: Value) -> None:
         access = parts.access(v)
@@ -155,9 +168,12 @@ class _Prover:
         if len(access.addresses) != 1:
             return
         regions = [token.src[0] for token in access.tokens if token.op is Op.IF]  # of a grouped reduce one lane stores
-        gate = without_data(all_of((self.guard, access.gate if access.gate is not None else TRUE, *regions)))
+        conditions = (self.guard, access.gate if access.gate is not None else TRUE, *regions)
+        if conditions not in self.gates:
+            self.gates[conditions] = without_data(all_of(conditions))
+        gate = self.gates[conditions]
         address = access.addresses[0]
-        key = (subtract(address, number(split(address)[0])), gate)  # elements of one work-item mostly lie a constant apart
+        key = (shifted(address, -split(address)[0]), gate)  # elements of one work-item mostly lie a constant apart
         if key in self.seen:
             return
         self.seen[key] = ""
@@ -185,6 +201,15 @@ def parts_of(counter: Value) -> tuple[object, object]:
 
 def _differs_by_lane(x: Value) -> bool:
     return any(a.op is Op.INDEX_OF or (a.op is Op.SPECIAL and parts_of(a)[0] != "group") for a in x.free)
+
+
+def _elements(array: Value, sizes: Mapping[int, Value]) -> int:
+    """How many elements an array certainly has; none where that is no number, or where it is an image."""
+    if array.op is Op.SHARED:
+        return parts.shared(array).elements
+    param = parts.param(array)
+    size = sizes[param.number]
+    return parts.integer(size) if param.image is None and size.op is Op.CONST else 0
 
 
 def _ranges_of(access: parts.Access, lanes: int, sizes: Mapping[int, Value]) -> list[tuple[Value, Value, int]]:
