@@ -17,6 +17,7 @@ from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.size_text import expression_text
 from core.ir.value import Value
+from core.ir.walk import Graph
 from core.kernel.leaves import Leaves
 from core.kernel.places import check_places, touched_sizes, unbounded_buffers
 from core.limits import Limits
@@ -67,9 +68,10 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     watch("schedule", nest)
     lowered = lower(nest, device, called=target.called, micro_op_limit=limits.micro_ops)
     watch("lower", lowered)
-    proofs = prove(lowered.root, sizes, lowered.guard, lowered.provenance, places.open, unbounded_buffers(kernel, leaves))
+    graph = Graph.of(lowered.root)
+    proofs = prove(graph, sizes, lowered.guard, lowered.provenance, places.open, unbounded_buffers(kernel, leaves))
     watch("prove", proofs)
-    listing = _machine(request, nest, lowered, limits, watch)
+    listing = _machine(request, nest, lowered, graph, watch)
     source = target.render(listing, device)
     if len(source) > limits.source_chars:
         raise LimitExceeded("/ast", limit="source_chars", needed=len(source), allowed=limits.source_chars)
@@ -99,22 +101,22 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     return program
 
 
-def _machine(request: Request, nest: Nest, lowered: Lowered, limits: Limits, watch: Watch) -> Listing:
+def _machine(request: Request, nest: Nest, lowered: Lowered, graph: Graph, watch: Watch) -> Listing:
     """The raw graph as a listing of what the target has, verified."""
     device, target = request.device, TARGETS[request.device.target]
-    root, simpler = simplify(lowered.root, fast_math=device.fast_math)
-    root, closed = collapse(root)
+    graph, simpler = simplify(graph, fast_math=device.fast_math)
+    graph, closed = collapse(graph)
     again: Mapping[Value, Value] = {}
     if closed:
-        root, again = simplify(root, fast_math=device.fast_math)
-    watch("simplify", root)
+        graph, again = simplify(graph, fast_math=device.fast_math)
+    watch("simplify", graph.root)
     legal: dict[Value, Value] = {}
-    root = target.legalize(root, device, legal.__setitem__)
-    watch("legalize", root)
-    root, narrower = narrow(root, index64=target.index64)
-    watch("narrow", root)
+    graph = target.legalize(graph, device, legal.__setitem__)
+    watch("legalize", graph.root)
+    graph, narrower = narrow(graph, index64=target.index64)
+    watch("narrow", graph.root)
     guard = None if lowered.guard.op is Op.CONST else machine_condition(lowered.guard, index64=target.index64)
-    body = linearize(root, guard)
+    body = linearize(graph.root, guard)
     provenance = followed(lowered.provenance, (simpler, closed, again, legal, narrower)) if request.annotate else {}
     params = params_of(nest, device.alignment)
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)

@@ -6,6 +6,7 @@ What is computed follows from the graph alone: operands are visited left to righ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from core.ir.value import Value, make
 
@@ -33,6 +34,22 @@ def ordered(*roots: Value) -> list[Value]:
                 else:
                     order.append(value)
     return order
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A root and all that it is made of, `ordered`: what the passes hand on, so that the order is found once."""
+
+    root: Value
+    order: list[Value]
+
+    @classmethod
+    def of(cls, root: Value) -> Graph:
+        return cls(root, ordered(root))
+
+    def became(self, root: Value) -> Graph:
+        """The graph of what the root became; this one where that is the same."""
+        return self if root is self.root else Graph.of(root)
 
 
 def users(order: Iterable[Value]) -> dict[Value, int]:

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 from core.errors import CompilerBug
 from core.index import all_of, at_least, number, split, subtract
-from core.index.linear import shifted
 from core.index.access import Access
 from core.index.bounds import lower
 from core.index.condition import FALSE, TRUE
 from core.index.decide import UNBOUNDED, Decider, Outcome, Point, has_data, without_data
 from core.index.enumerate import own_bounds
 from core.index.injective import injective
+from core.index.linear import shifted
 from core.index.unknown import Unknown
 from core.ir import parts
 from core.ir.op import Op
 from core.ir.value import Value
-from core.ir.walk import ordered
+from core.ir.walk import Graph
 
 _STORE_POINTS = 1 << 12  # a kernel's stores are injective before they are scheduled: looking again is a check of the compiler, and cheap
 _PROVED = frozenset((Op.SPECIAL, Op.RANGE, Op.LOAD, Op.STORE, Op.BARRIER))  # all that is looked at
@@ -44,7 +44,7 @@ class Proofs:
 
 
 def prove(
-    root: Value,
+    graph: Graph,
     sizes: Mapping[int, Value],
     guard: Value = TRUE,
     provenance: Mapping[Value, tuple[int, ...]] | None = None,
@@ -57,13 +57,13 @@ def prove(
     stems from. noted: what was already left open of the kernel. unbounded: buffers of whose size nothing is known. Raises CompilerBug for
     what is refuted.
     """
-    return _Prover(root, sizes, guard, provenance or {}, noted, unbounded).run()
+    return _Prover(graph, sizes, guard, provenance or {}, noted, unbounded).run()
 
 
 class _Prover:
     def __init__(
         self,
-        root: Value,
+        graph: Graph,
         sizes: Mapping[int, Value],
         guard: Value,
         provenance: Mapping[Value, tuple[int, ...]],
@@ -71,7 +71,7 @@ class _Prover:
         unbounded: Collection[int],
     ) -> None:
         self.unbounded = frozenset(unbounded)
-        self.root, self.sizes, self.guard, self.provenance = root, sizes, guard, provenance
+        self.graph, self.sizes, self.guard, self.provenance = graph, sizes, guard, provenance
         self.decider = Decider()
         self.open: dict[Unknown, None] = dict.fromkeys(noted)
         self.seen: dict[tuple[Value, ...], str] = {}
@@ -79,7 +79,7 @@ class _Prover:
         self.gates: dict[tuple[Value, ...], Value] = {}
 
     def run(self) -> Proofs:
-        order = [v for v in ordered(self.root) if v.op in _PROVED]
+        order = [v for v in self.graph.order if v.op in _PROVED]
         counters = [v for v in order if v.op is Op.SPECIAL or v.op is Op.RANGE]
         if any(v.src[0] is number(0) and (v.op is Op.SPECIAL or parts_of(v)[1] == "output") for v in counters):
             return Proofs(())  # nothing is launched, or no turn of an output loop taken

@@ -22,7 +22,7 @@ from core.errors import TargetError
 from core.ir.op import OPS, Op
 from core.ir.parts import access, content, param
 from core.ir.value import Value, alu, cast, constant, make
-from core.ir.walk import ordered, with_sources
+from core.ir.walk import Graph, with_sources
 from core.passes.guarded import divided, non_zero, shifted, truncated
 from core.passes.machine import Machine
 from core.passes.moved import Moved, find_moved
@@ -38,13 +38,12 @@ _EXACT = frozenset((Op.NEG, Op.MAX))  # of values of a type again values of it: 
 _CARRIERS = frozenset((Op.ADD, Op.MUL, Op.MAX, Op.MULACC, Op.WHERE, Op.VECTOR, Op.EXTRACT))
 
 
-def legalize(sink: Value, device: DeviceOptions, machine: Machine, watch: Watch | None = None) -> Value:
+def legalize(graph: Graph, device: DeviceOptions, machine: Machine, watch: Watch | None = None) -> Graph:
     """The graph for this machine. watch: told each value and what stands for it. Raises TargetError for what can't be had."""
-    order = ordered(sink)
-    _refuse(order, device, machine)
-    if not machine.vectors and any(v.lanes > 1 for v in order):
-        order = ordered(scalars(order))
-    return _Legalizer(order, device, machine, watch).run()
+    _refuse(graph.order, device, machine)
+    if not machine.vectors:
+        graph = scalars(graph)
+    return graph.became(_Legalizer(graph.order, device, machine, watch).run())
 
 
 def _refuse(order: list[Value], device: DeviceOptions, machine: Machine) -> None:

@@ -19,7 +19,7 @@ from core.index.substitute import rebuilt
 from core.ir.op import Op
 from core.ir.parts import access, content, integer
 from core.ir.value import Value, alu, constant, make
-from core.ir.walk import ordered
+from core.ir.walk import Graph, ordered
 
 MAX_BOUNDS = 4  # ways a condition may confine the loop variable; more are no kernel's
 _LOOKS = 32  # values a quick look at a term takes in; the thorough one takes in all
@@ -28,19 +28,19 @@ _COMBINE = frozenset((Op.ADD, Op.OR, Op.MAX, Op.AND))
 _CONDITIONS = (Op.LESS, Op.ALL)
 
 
-def collapse(root: Value) -> tuple[Value, dict[Value, Value]]:
+def collapse(graph: Graph) -> tuple[Graph, dict[Value, Value]]:
     """The graph without the loops that have a closed form, and what each changed value became."""
     work = _Collapse()
     mapping: dict[Value, Value] = {}
     changed = mapping.keys()
-    for value in ordered(root):
+    for value in graph.order:
         new = value if changed.isdisjoint(value.src) else rebuilt(value, tuple([mapping.get(s, s) for s in value.src]))
         if new.op is Op.UPDATE:
             found = work.closed(new)
             new = found if found is not None else new
         if new is not value:
             mapping[value] = new
-    return mapping.get(root, root), mapping
+    return graph.became(mapping.get(graph.root, graph.root)), mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,17 @@ from core.index.linear import build, shifted
 from core.ir.op import Op
 from core.ir.parts import access, coefficients, integer
 from core.ir.value import Value, constant, make
-from core.ir.walk import ordered
+from core.ir.walk import Graph
 
 Bounds = Callable[[Value], tuple[int, int]]
 _CONDITIONS = (Op.LESS, Op.ALL)
 _WIDTHS = ((32, INDEX, INT32), (64, INDEX64, INT64))  # bits, what never overflows, what may wrap
 
 
-def narrow(root: Value, *, index64: bool) -> tuple[Value, dict[Value, Value]]:
+def narrow(graph: Graph, *, index64: bool) -> tuple[Graph, dict[Value, Value]]:
     """The machine graph of a raw one, and what each changed value became. index64: the target has 64-bit integers. Raises LimitExceeded."""
     work = _Narrowing(index64)
-    return work.graph(root), work.done
+    return graph.became(work.root(graph)), work.done
 
 
 def machine_condition(condition: Value, *, index64: bool) -> Value:
@@ -46,9 +46,9 @@ class _Narrowing:
 
     # ---- the data graph --------------------------------------------------------------------------------------------------
 
-    def graph(self, root: Value) -> Value:
+    def root(self, graph: Graph) -> Value:
         changing: set[Value] = set()  # indices and conditions that are no machine values as they are, and data that has changed
-        for x in ordered(root):
+        for x in graph.order:
             if x.dtype is INDEX:
                 if not changing.isdisjoint(x.src) or not is_machine_index(x):
                     changing.add(x)
@@ -58,7 +58,7 @@ class _Narrowing:
             elif not changing.isdisjoint(x.src):
                 self.done[x] = self._rebuilt(x)
                 changing.add(x)
-        return self.done.get(root, root)
+        return self.done.get(graph.root, graph.root)
 
     def _rebuilt(self, x: Value) -> Value:
         if x.op is Op.LOAD or x.op is Op.STORE:

@@ -9,13 +9,16 @@ from core.index import add, number
 from core.ir.op import OPS, Op
 from core.ir.parts import access, content, integer
 from core.ir.value import Value, constant, make
-from core.ir.walk import with_sources
+from core.ir.walk import Graph, with_sources
 
 Lanes = tuple[Value, ...]
 
 
-def scalars(order: list[Value]) -> Value:
-    """The same graph with one lane everywhere. order: every value after its operands, the root last."""
+def scalars(graph: Graph) -> Graph:
+    """The same graph with one lane everywhere; itself where that is already so."""
+    order = graph.order
+    if all(v.lanes == 1 for v in order):
+        return graph
     registers = max((integer(v) for v in order if v.op is Op.ACC), default=-1) + 1
     done: dict[Value, Lanes] = {}
     for value in order:
@@ -26,7 +29,7 @@ def scalars(order: list[Value]) -> Value:
             registers += value.lanes
         else:
             done[value] = _apart(value, done)
-    return done[order[-1]][0]
+    return Graph.of(done[graph.root][0])
 
 
 def _apart(value: Value, done: dict[Value, Lanes]) -> Lanes:

@@ -9,7 +9,7 @@ from core.index.substitute import rebuilt as index_rebuilt
 from core.ir.op import Op
 from core.ir.parts import access
 from core.ir.value import Value
-from core.ir.walk import ordered, substitute, substituted, users, with_sources
+from core.ir.walk import Graph, substitute, substituted, users, with_sources
 from core.passes.arithmetic import ARITHMETIC, FAST_MATH
 from core.passes.conversions import CONVERSIONS
 from core.passes.divisions import DIVISIONS
@@ -23,29 +23,29 @@ RULES = RuleSet(VECTORS, EXACT, GATES)
 FAST_RULES = RuleSet(VECTORS, EXACT, FAST_MATH, GATES)
 
 
-def simplify(sink: Value, *, fast_math: bool) -> tuple[Value, Mapping[Value, Value]]:
+def simplify(graph: Graph, *, fast_math: bool) -> tuple[Graph, Mapping[Value, Value]]:
     """The graph, simpler; and for every value met on the way what it became, so that what is noted beside values can follow.
 
     Idempotent. An empty SINK is possible: a kernel whose stores all turned out not to happen.
     """
-    root, mapping, _ = simplified(sink, fast_math=fast_math)
-    return root, mapping
+    simpler, mapping, _ = simplified(graph, fast_math=fast_math)
+    return simpler, mapping
 
 
-def simplified(sink: Value, *, fast_math: bool) -> tuple[Value, Mapping[Value, Value], dict[Rule, int]]:
+def simplified(graph: Graph, *, fast_math: bool) -> tuple[Graph, Mapping[Value, Value], dict[Rule, int]]:
     """As `simplify`, with how often each rule fired."""
     rules = FAST_RULES if fast_math else RULES
-    done = rewrite(sink, rules, rebuild=rebuilt)
-    root, mapping, fired = done.root, done.mapping, done.fired
-    while merged := _alternatives_merged(root, mapping.values()):
-        again = rewrite(substitute(root, merged, rebuilt), rules, rebuild=rebuilt)
+    done = rewrite(graph, rules, rebuild=rebuilt)
+    graph, mapping, fired = graph.became(done.root), done.mapping, done.fired
+    while merged := _alternatives_merged(graph, mapping.values()):
+        again = rewrite(Graph.of(substitute(graph.root, merged, rebuilt)), rules, rebuild=rebuilt)
         images = list(dict.fromkeys(mapping.values()))
         moved = dict(zip(images, substituted(images, merged, rebuilt), strict=True))
         mapping = again.mapping | {old: again.mapping.get(moved[new], moved[new]) for old, new in mapping.items()}
         for rule, times in again.fired.items():
             fired[rule] = fired.get(rule, 0) + times
-        root = again.root
-    return root, mapping, fired
+        graph = Graph.of(again.root)
+    return graph, mapping, fired
 
 
 def rebuilt(value: Value, src: tuple[Value, ...]) -> Value:
@@ -55,10 +55,10 @@ def rebuilt(value: Value, src: tuple[Value, ...]) -> Value:
     return with_sources(value, src)
 
 
-def _alternatives_merged(root: Value, values: Iterable[Value]) -> dict[Value, Value]:
+def _alternatives_merged(graph: Graph, values: Iterable[Value]) -> dict[Value, Value]:
     """Selections of the graph, all among `values`, that a load's alternative can make."""
     candidates = {v for v in values if v.op is Op.WHERE and any(s.op is Op.LOAD and access(s).gate is not None for s in v.src)}
     if not candidates:
         return {}
-    count = users(ordered(root))
+    count = users(graph.order)
     return {v: other for v in candidates if v in count and (other := absorbed(v, count)) is not None}

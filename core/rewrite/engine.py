@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from core.errors import CompilerBug
 from core.ir.op import Op
 from core.ir.value import Value
-from core.ir.walk import Rebuild, ordered, with_sources
+from core.ir.walk import Graph, Rebuild, with_sources
 from core.rewrite.rule import Rule, RuleSet
 
 STEPS_PER_VALUE = 64  # rules fired per value visited before a table is taken to be circular; real graphs need about one
@@ -27,12 +27,12 @@ class Rewritten:
     fired: dict[Rule, int]
 
 
-def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, steps_per_value: int = STEPS_PER_VALUE) -> Rewritten:
+def rewrite(graph: Graph, rules: RuleSet, *, rebuild: Rebuild = with_sources, steps_per_value: int = STEPS_PER_VALUE) -> Rewritten:
     """Applies `rules` until none fits. Raises CompilerBug where they go round in circles."""
-    work = _Rewriting(root, rules, rebuild, steps_per_value)
+    work = _Rewriting(len(graph.order), rules, rebuild, steps_per_value)
     memo, ruled, candidates = work.memo, rules.ops, rules.candidates
     replaced: set[Value] = set()  # values of the graph that became something else
-    for value in ordered(root):
+    for value in graph.order:
         if replaced.isdisjoint(value.src):
             for _, matcher in candidates(value) if value.op in ruled and not (value.free and is_index(value)) else ():
                 if matcher(value) is not None:
@@ -42,18 +42,18 @@ def rewrite(root: Value, rules: RuleSet, *, rebuild: Rebuild = with_sources, ste
                 continue
         if work.settled(value) is not value:
             replaced.add(value)
-    return Rewritten(memo[root], memo, work.fired)
+    return Rewritten(memo[graph.root], memo, work.fired)
 
 
 class _Rewriting:
     """memo: what each value became. waiting: what replaces a value, and has to be looked at first. fired: how often each rule did."""
 
-    def __init__(self, root: Value, rules: RuleSet, rebuild: Rebuild, steps_per_value: int) -> None:
+    def __init__(self, size: int, rules: RuleSet, rebuild: Rebuild, steps_per_value: int) -> None:
         self.memo: dict[Value, Value] = {}
         self.waiting: dict[Value, Value] = {}
         self.fired: dict[Rule, int] = {}
-        self._root, self._rules, self._rebuild, self._steps_per_value = root, rules, rebuild, steps_per_value
-        self._allowed = 1_000
+        self._rules, self._rebuild = rules, rebuild
+        self._allowed = steps_per_value * (size + 100)
 
     def settled(self, value: Value) -> Value:
         """What a value becomes in the end."""
@@ -113,7 +113,7 @@ class _Rewriting:
                 self.fired[rule] = self.fired.get(rule, 0) + 1
                 self._allowed -= 1
                 if self._allowed < 0:
-                    self._allowed = _more_steps(self._root, self.fired, self._steps_per_value)
+                    raise _no_end(self.fired)
                 return other
         return None
 
@@ -135,10 +135,6 @@ def is_index(value: Value) -> bool:
     return value.op in _INDEX and not any(atom.op is Op.INDEX_OF for atom in value.free)
 
 
-def _more_steps(root: Value, fired: dict[Rule, int], per_value: int) -> int:
-    total = sum(fired.values())
-    left = per_value * (len(ordered(root)) + 100) - total
-    if left <= 0:
-        often = ", ".join(str(r) for r in sorted(fired, key=lambda r: -fired[r])[:3])
-        raise CompilerBug("rewrite", f"no fixpoint after {total} steps; most often: {often}")
-    return left
+def _no_end(fired: dict[Rule, int]) -> CompilerBug:
+    often = ", ".join(str(r) for r in sorted(fired, key=lambda r: -fired[r])[:3])
+    return CompilerBug("rewrite", f"no fixpoint after {sum(fired.values())} steps; most often: {often}")

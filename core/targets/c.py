@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, UINT16, UINT32, UINT64
 from core.ir.op import Op
-from core.ir.value import Value
+from core.ir.walk import Graph
 from core.linear.listing import Listing
 from core.passes import emulate
 from core.passes.machine import Machine
@@ -115,9 +115,9 @@ DIALECT = Dialect(
 MACHINE = Machine(target="c", vectors=False, images=False, saturates=False)
 
 
-def legalize(sink: Value, device: DeviceOptions, watch: Watch | None = None) -> Value:
+def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
     """A raw graph made fit for C."""
-    return emulate.legalize(sink, device, MACHINE, watch)
+    return emulate.legalize(graph, device, MACHINE, watch)
 
 
 def render(listing: Listing, device: DeviceOptions) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from core.ir.op import Op
-from core.ir.value import Value
+from core.ir.walk import Graph
 from core.linear.listing import Listing
 from core.passes import emulate
 from core.passes.machine import Machine
@@ -118,9 +118,9 @@ DIALECT = Dialect(
 MACHINE = Machine(target="opencl", vectors=True, images=True, saturates=True)
 
 
-def legalize(sink: Value, device: DeviceOptions, watch: Watch | None = None) -> Value:
+def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
     """A raw graph made fit for OpenCL."""
-    return emulate.legalize(sink, device, MACHINE, watch)
+    return emulate.legalize(graph, device, MACHINE, watch)
 
 
 def render(listing: Listing, device: DeviceOptions) -> str:

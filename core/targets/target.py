@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.device import DeviceOptions
 from core.ir.value import Value
+from core.ir.walk import Graph
 from core.linear.listing import Listing
 
 Watch = Callable[[Value, Value], None]
@@ -25,7 +26,7 @@ class Target:
     name: str
     file_suffix: str
     defaults: DeviceOptions
-    legalize: Callable[[Value, DeviceOptions, Watch | None], Value]
+    legalize: Callable[[Graph, DeviceOptions, Watch | None], Graph]
     render: Callable[[Listing, DeviceOptions], str]
     called: bool
     images: bool

@@ -16,7 +16,7 @@ from core.index.unknown import Unknown
 from core.ir import parts
 from core.ir.op import Op
 from core.ir.value import Value, constant, make, sink
-from core.ir.walk import ordered
+from core.ir.walk import Graph, ordered
 from core.kernel.leaves import Leaves
 from core.kernel.places import touched_sizes
 from core.linear.prove import Proofs, prove
@@ -160,7 +160,7 @@ def test_what_was_open_before_stays_open() -> None:
     noted = Unknown("bounds", 1, 0, "nobody knows")
     graph, sizes = lowered(add_kernel([6, 8]))
 
-    assert (noted,) == prove(graph.root, sizes, graph.guard, graph.provenance, (noted,)).open
+    assert (noted,) == prove(Graph.of(graph.root), sizes, graph.guard, graph.provenance, (noted,)).open
 
 
 # ---- graphs by hand ----------------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def stored(address: Value, value: Value | None = None, gate: Value | None = None
 
 
 def by_hand(*stores: Value, sizes: dict[int, int] | None = None, guard: Value = TRUE) -> Proofs:
-    return prove(sink(stores), {n: number(s) for n, s in (sizes or {0: 8, 1: 8}).items()}, guard)
+    return prove(Graph.of(sink(stores)), {n: number(s) for n, s in (sizes or {0: 8, 1: 8}).items()}, guard)
 
 
 def test_an_access_beyond_its_buffer_is_a_bug() -> None:
@@ -249,9 +249,9 @@ def test_a_symbolic_launch_is_judged_against_a_symbolic_size() -> None:
     inside = loaded(add(scale(g, 4), scale(r, 4)))
 
     total = make(Op.UPDATE, FLOAT32, (accumulated, inside))
-    assert () == prove(sink((stored(g, total),)), sizes).open
+    assert () == prove(Graph.of(sink((stored(g, total),))), sizes).open
     with pytest.raises(CompilerBug):
-        prove(sink((stored(g, total),)), {**sizes, 1: scale(n, 4)})
+        prove(Graph.of(sink((stored(g, total),))), {**sizes, 1: scale(n, 4)})
 
 
 def test_a_load_that_runs_where_its_loop_is_empty_is_open() -> None:
@@ -261,7 +261,7 @@ def test_a_load_that_runs_where_its_loop_is_empty_is_open() -> None:
     accumulated = make(Op.ACC, FLOAT32, (constant(0, FLOAT32), r), 0)
     total = make(Op.UPDATE, FLOAT32, (accumulated, loaded(add(n, number(-1)))))
 
-    (unknown,) = prove(sink((stored(number(0), total),)), {0: number(1), 1: n}).open
+    (unknown,) = prove(Graph.of(sink((stored(number(0), total),))), {0: number(1), 1: n}).open
     assert "empty" in unknown.why
 
 

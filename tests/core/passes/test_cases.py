@@ -11,7 +11,7 @@ from core.ir.parse import parse
 from core.ir.text import show
 from core.ir.value import Value, alu
 from core.ir.verify import verify
-from core.ir.walk import ordered, with_sources
+from core.ir.walk import Graph, ordered, with_sources
 from core.passes.simplify import RULES, simplified, simplify
 from core.rewrite import Rule
 from tests.core.passes.test_rules import STRUCTURAL
@@ -48,12 +48,12 @@ def test_before_becomes_after(title: str, fast_math: bool, before: str, after: s
     root, expected = parse(before), parse(after)
     verify(root, "raw", title)
 
-    assert show(in_order(expected)) == show(simplify(root, fast_math=fast_math)[0])
+    assert show(in_order(expected)) == show(simplify(Graph.of(root), fast_math=fast_math)[0].root)
 
 
 def test_every_rule_on_structure_has_a_case() -> None:
     fired: set[Rule] = set()
     for _, fast_math, before, _ in cases():
-        fired.update(simplified(parse(before), fast_math=fast_math)[2])
+        fired.update(simplified(Graph.of(parse(before)), fast_math=fast_math)[2])
 
     assert not [str(rule) for rule in RULES if rule.before.ops[0] in STRUCTURAL and rule not in fired]

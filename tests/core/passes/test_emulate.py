@@ -10,7 +10,7 @@ from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, UINT8,
 from core.errors import TargetError
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant, sink
-from core.ir.walk import ordered
+from core.ir.walk import Graph, ordered
 from core.targets import TARGETS, Target
 from tests.core.render.building import BOTH, OPENCL, C, as_type, load, loop, param, point, register, store, updated
 
@@ -18,7 +18,7 @@ NARROW = (FLOAT16, BFLOAT16)
 
 
 def _legal(target: Target, *stores: Value, **options: object) -> Value:
-    return target.legalize(sink(stores), replace(target.defaults, **options), None)  # type: ignore[arg-type]
+    return target.legalize(Graph.of(sink(stores)), replace(target.defaults, **options), None).root  # type: ignore[arg-type]
 
 
 def _ops(root: Value, *ops: Op) -> list[Value]:
@@ -179,7 +179,7 @@ def test_a_watcher_is_told_what_became_of_each_value() -> None:
     x = load(param(1, FLOAT16, "read"), i)
     value = alu(Op.ADD, x, x)
     seen: dict[Value, Value] = {}
-    C.legalize(sink((store(param(0, FLOAT16, "write"), i, alu(Op.MUL, value, x)),)), C.defaults, seen.__setitem__)
+    C.legalize(Graph.of(sink((store(param(0, FLOAT16, "write"), i, alu(Op.MUL, value, x)),))), C.defaults, seen.__setitem__)
 
     assert Op.ROUND is seen[value].op
     assert FLOAT32 is seen[x].dtype

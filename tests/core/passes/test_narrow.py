@@ -10,6 +10,7 @@ from core import LimitExceeded, Request, compile_kernel
 from core.dtypes import INDEX, INDEX64, INT32
 from core.ir.op import Op
 from core.ir.value import Value
+from core.ir.walk import Graph
 from core.passes.narrow import narrow
 from tests.core.listings import left, listing_of
 from tests.meaning.harness import assert_means
@@ -79,7 +80,7 @@ def test_without_64_bit_integers_that_is_a_limit() -> None:
     )
 
     with pytest.raises(LimitExceeded):
-        narrow(seen["legalize"], index64=False)
+        narrow(Graph.of(seen["legalize"]), index64=False)
 
 
 def test_constants_that_cancel_need_no_64_bits() -> None:

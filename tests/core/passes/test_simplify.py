@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,14 +13,20 @@ from core.index import number
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant, make, sink
 from core.ir.verify import verify
-from core.ir.walk import ordered
+from core.ir.walk import Graph, ordered
 from core.linear.interpret import run
 from core.linear.listing import Listing
 from core.linear.order import linearize
-from core.passes.simplify import simplify
+from core.passes import simplify as passes
 from tests.core.ir.graphs import ELEMENTS, buffers, graph
 
 INT32, FLOAT32 = DTYPES["int32"], DTYPES["float32"]
+
+
+def simplify(root: Value, *, fast_math: bool = False) -> tuple[Value, Mapping[Value, Value]]:
+    """The simpler root, and what became of each value."""
+    simpler, mapping = passes.simplify(Graph.of(root), fast_math=fast_math)
+    return simpler.root, mapping
 
 
 def outcome(root: Value, seed: int) -> dict[int, list[int]]:

@@ -10,6 +10,7 @@ from core.dtypes import BOOL, INDEX, VOID, DType, Number
 from core.index import FALSE, TRUE, less, number
 from core.ir.op import Op
 from core.ir.value import Value, constant, make, sink
+from core.ir.walk import Graph
 from core.linear.listing import Listing
 from core.linear.order import linearize
 from core.linear.verify import verify
@@ -99,9 +100,9 @@ def program(
 ) -> Built:
     """What the target writes for these stores. options: device options that differ from its defaults."""
     device = device or replace(target.defaults, **options)  # type: ignore[arg-type]  # names and types are the test's affair
-    root, _ = narrow(target.legalize(sink(stores), device, None), index64=target.index64)
+    graph, _ = narrow(target.legalize(Graph.of(sink(stores)), device, None), index64=target.index64)
     sizes = local_size if local_size is not None or target.called else (1, 1, 1)
-    listing = Listing(name, params, variables, linearize(root), sizes)
+    listing = Listing(name, params, variables, linearize(graph.root), sizes)
     verify(listing)
     return Built(target, listing, target.render(listing, device))
 

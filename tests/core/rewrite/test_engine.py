@@ -11,18 +11,19 @@ from core.errors import CompilerBug
 from core.index import add, number, scale
 from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant, make
-from core.ir.walk import ordered
+from core.ir.walk import Graph, ordered
 from core.rewrite import (
     BOOLS,
     FLOATS,
     INTEGERS,
+    Rewritten,
     RuleSet,
     any_value,
     apply,
+    engine,
     fold,
     literal,
     one_of,
-    rewrite,
     rule,
     where,
 )
@@ -31,6 +32,10 @@ x, y = any_value("x", INTEGERS), any_value("y", INTEGERS)
 c, d = literal("c", INTEGERS), literal("d", INTEGERS)
 f = any_value("f", FLOATS)
 p = any_value("p", BOOLS)
+
+
+def rewrite(root: Value, rules: RuleSet) -> Rewritten:
+    return engine.rewrite(Graph.of(root), rules)
 
 
 def leaf(name: int, dtype: DType = INT32, lanes: int = 1) -> Value:
