@@ -57,7 +57,7 @@ def prove(
     stems from. noted: what was already left open of the kernel. unbounded: buffers of whose size nothing is known. Raises CompilerBug for
     what is refuted.
     """
-    return _Prover(graph, sizes, guard, provenance or {}, noted, unbounded).run()
+    return _Prover(graph, sizes, guard, {} if provenance is None else provenance, noted, unbounded).run()
 
 
 class _Prover:

@@ -9,6 +9,7 @@ A mid axis is a lane while a grouped reduce runs and an expanded axis afterwards
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.device import DeviceOptions
@@ -22,10 +23,11 @@ from core.ir.value import Value, alu, cast, constant, make, sink
 from core.kernel.leaves import most
 from core.kernel.node import Const, Elementwise, Load, Reduce, Store
 from core.lower.axes import Launch, launch_of, loop_over
-from core.lower.elements import Elements, joined, points
+from core.lower.elements import Elements, joined, points, size_of
 from core.lower.grouped import Slots
 from core.lower.memory import Memory
 from core.lower.phase import Phase, phases_needed
+from core.lower.provenance import Provenance
 from core.lower.words import ELEMENTWISE, REDUCES, identity
 from core.schedule.axis import Axis, AxisKind
 from core.schedule.nest import Nest
@@ -44,7 +46,7 @@ class Lowered:
     global_size: tuple[Value, Value, Value] | None
     local_size: tuple[Value, Value, Value] | None
     guard: Value
-    provenance: dict[Value, tuple[int, ...]]
+    provenance: Mapping[Value, tuple[int, ...]]
 
 
 def lower(nest: Nest, device: DeviceOptions, *, called: bool, micro_op_limit: int) -> Lowered:
@@ -61,7 +63,7 @@ class _Lowering:
         self.order = (*nest.expanded, *self.mids)
         self.grouped = nest.of_kind(AxisKind.GROUP)
         self.needed = phases_needed(nest)
-        self.provenance: dict[Value, list[int]] = {}
+        self.provenance = Provenance()
         self.loops: dict[int, tuple[list[Value], dict[Value, Value]]] = {}
         self.substitutions: dict[tuple[Phase, tuple[int, ...]], Substitution] = {}
         self.memory = Memory(nest, device, self.order)
@@ -104,17 +106,13 @@ class _Lowering:
             new = self.memory.write(site, store, operands, self._substitution(site, Phase.AFTER), around)
             self._record(site.node, tuple(new))
             stores.extend(new)
-        provenance = {value: tuple(rows) for value, rows in self.provenance.items()}
-        return Lowered(sink(tuple(stores)), self.launch.global_size, self.launch.local_size, self.launch.guard, provenance)
+        return Lowered(sink(tuple(stores)), self.launch.global_size, self.launch.local_size, self.launch.guard, self.provenance)
 
     def _record(self, row: int, values: tuple[Value, ...]) -> None:
         self.made += len(values)
         if self.made > self.limit:
             raise LimitExceeded("/ast", limit="micro_ops", needed=f"more than {self.limit}", allowed=self.limit)
-        for value in values:
-            rows = self.provenance.setdefault(value, [])
-            if row not in rows:
-                rows.append(row)
+        self.provenance.note(row, values)
 
     def _one_lane(self) -> Value | None:
         """Of a grouped nest: the region of the lanes that store, those whose group and mid indices are all 0."""
@@ -162,9 +160,7 @@ class _Lowering:
 
     def _elementwise(self, node: Elementwise, operands: list[Elements]) -> Elements:
         axes = joined(self.order, operands)
-        if not axes:
-            return Elements((), (_apply(node, [o.values[0] for o in operands]),))
-        return Elements(axes, tuple(_apply(node, [o.at(digits) for o in operands]) for digits in points(axes)))
+        return Elements(axes, tuple([_apply(node, src) for src in zip(*[o.over(axes) for o in operands], strict=True)]))
 
     def _reduce(self, number_: int, site: Site, node: Reduce, operand: dict[Phase, Elements]) -> dict[Phase, Elements]:
         instance = self.nest.sites.instances[site.instance]
@@ -203,19 +199,15 @@ class _Lowering:
                 a.var: number(0) for a in self.nest.axes if a.reduce_class == instance.reduce_class and a.wires.isdisjoint(instance.axes)
             }
             inside = Substitution({**self.launch.mapping, **mapping, **others})(inside)  # of the class's axes it runs over its own only
-        results = []
-        for digits in points(kept):
-            terms = []
-            for inner in points(unrolled):
-                term = operand.at({**digits, **inner})
-                condition = inside
-                if inside is not TRUE and inner:
-                    condition = Substitution({a.var: number(d) for a, d in inner.items()})(inside)
-                terms.append(term if condition is TRUE else make(Op.WHERE, node.dtype, (condition, term, start)))
-            results.append(self._folded(node, loops, terms))
-        return Elements(kept, tuple(results))
+        values = operand.over((*unrolled, *kept))
+        count = size_of(unrolled)
+        chains = [values[k : k + count] for k in range(0, len(values), count)]
+        if inside is not TRUE:
+            conditions = [Substitution({a.var: number(d) for a, d in digits.items()})(inside) for digits in points(unrolled)]
+            chains = [[_where(c, v, start) for c, v in zip(conditions, chain, strict=True)] for chain in chains]
+        return Elements(kept, tuple([self._folded(node, loops, chain) for chain in chains]))
 
-    def _folded(self, node: Reduce, loops: list[Value], terms: list[Value]) -> Value:
+    def _folded(self, node: Reduce, loops: list[Value], terms: Sequence[Value]) -> Value:
         """All terms of one accumulator: one update per turn, or no accumulator where no loop is left. 16-bit floats add up in 32 bits."""
         op = REDUCES[node.op]
         dtype = node.dtype if op is Op.MAX else slot_dtype(node.dtype)
@@ -235,7 +227,11 @@ class _Lowering:
         return cast(result, node.dtype)
 
 
-def _apply(node: Elementwise, operands: list[Value]) -> Value:
+def _where(condition: Value, value: Value, otherwise: Value) -> Value:
+    return value if condition is TRUE else make(Op.WHERE, value.dtype, (condition, value, otherwise))
+
+
+def _apply(node: Elementwise, operands: tuple[Value, ...]) -> Value:
     if node.op == "CAST":
         return cast(operands[0], node.dtype)
     if node.op == "BITCAST":

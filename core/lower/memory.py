@@ -6,7 +6,6 @@ digits, and the values of other nodes. Consecutive aligned elements of one gate 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from core.device import DeviceOptions
@@ -14,28 +13,20 @@ from core.dtypes import BOOL, FLOAT32, INDEX, VOID, DType
 from core.errors import CompilerBug
 from core.index import FALSE, TRUE, all_of, conjuncts, floordiv, less, mod, number, split
 from core.index.access import NOWHERE, Access, simplified
-from core.index.bounds import is_multiple, residue
-from core.index.given import Given
-from core.index.linear import build, difference, shifted
+from core.index.bounds import residue
+from core.index.linear import build
 from core.index.substitute import Substitution
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, alu, constant, make
 from core.kernel.node import Const, ImageShape, Load, Store, value_dtype
-from core.lower.elements import Elements, joined, points
+from core.lower.elements import Elements, joined, points, size_of
+from core.lower.places import Group, Places, chunks
 from core.schedule.axis import Axis
 from core.schedule.nest import Nest
 from core.schedule.sites import Site
 
 CHANNELS = 4  # of a texel
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A vector access: `width` consecutive digits of `axis`."""
-
-    axis: Axis
-    width: int
 
 
 class Memory:
@@ -49,7 +40,8 @@ class Memory:
         self.params = params_of(nest, device.alignment)
         self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
         self.loaded: dict[int, dict[Value, None]] = {}
-        self.placed: dict[tuple[Value, Value, tuple[Axis, ...]], list[Access]] = {}
+        self.placed: dict[tuple[Value, Value, tuple[Axis, ...]], Places] = {}
+        self.conjunctions: dict[tuple[Value, ...], Value] = {}
         self.decided: dict[tuple[object, ...], Value] = {}
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -61,22 +53,23 @@ class Memory:
 
         alone: the region of the lane that stores. A load of what it stores to stands in it: other lanes may come later than the store.
         """
-        axes, accesses = self._accesses(site, node.src, operands, substitution)
+        places = self._places(site, node.src, operands, substitution)
+        axes = places.axes
         if isinstance(node, Const):
-            return Elements(axes, tuple(_constant(node, access) for access in accesses))
+            return Elements(axes, tuple([_constant(node, access) for access in places.accesses()]))
         if node.image is not None:
-            return Elements(axes, tuple(self._texel_element(node, node.image, access) for access in accesses))
+            return Elements(axes, tuple([self._texel_element(node, node.image, access) for access in places.accesses()]))
         tokens = alone if node.buffer in self.written else ()
-        group = self._group(node.dtype, axes, accesses)
+        group = self._group(node.dtype, places)
         if group is None:
-            return Elements(axes, tuple(self._load(node, access, tokens) for access in accesses))
-        loaded: list[Value | None] = [None] * len(accesses)
+            return Elements(axes, tuple([self._load(node, access, tokens) for access in places.accesses()]))
+        loaded: dict[int, Value] = {}
         for chunk in chunks(axes, group):
-            first = accesses[chunk[0]]
+            first = places.at(chunk[0])
             vector = self._load(node, first, tokens, group.width)
             for lane, number_ in enumerate(chunk):
                 loaded[number_] = make(Op.EXTRACT, node.dtype, (vector,), lane) if not first.never else vector
-        return Elements(axes, tuple(v for v in loaded if v is not None))
+        return Elements(axes, tuple([loaded[n] for n in range(places.count)]))
 
     def _load(self, node: Load, access: Access, tokens: tuple[Value, ...], lanes: int = 1) -> Value:
         if access.never:
@@ -115,19 +108,20 @@ class Memory:
 
         around: the loops and regions every store stands in, whether its index names them or not.
         """
-        axes, accesses = self._accesses(site, node.src, operands, substitution, value=operands[0])
-        values = [operands[0].at(digits) for digits in points(axes)]
+        places = self._places(site, node.src, operands, substitution, value=operands[0])
+        values = operands[0].over(places.axes)
         tokens = (*around, *self.loaded.get(node.buffer, {}))
-        group = self._group(node.dtype, axes, accesses, texel=node.image is not None)
-        if node.image is not None and group is None and not all(a.never for a in accesses):
-            raise CompilerBug("lower", "an image store without four channels side by side: the mandatory option is missing")
+        group = self._group(node.dtype, places, texel=node.image is not None)
         if group is None:
-            return [self._store(node, a, v, tokens) for a, v in zip(accesses, values, strict=True) if not a.never]
+            written = [(access, value) for access, value in zip(places.accesses(), values, strict=True) if not access.never]
+            if written and node.image is not None:
+                raise CompilerBug("lower", "an image store without four channels side by side: the mandatory option is missing")
+            return [self._store(node, access, value, tokens) for access, value in written]
         out = []
-        for chunk in chunks(axes, group):
-            first = accesses[chunk[0]]
+        for chunk in chunks(places.axes, group):
+            first = places.at(chunk[0])
             if not first.never:
-                vector = make(Op.VECTOR, value_dtype(node), tuple(values[n] for n in chunk), None, group.width)
+                vector = make(Op.VECTOR, value_dtype(node), tuple([values[n] for n in chunk]), None, group.width)
                 out.append(self._store(node, first, vector, tokens))
         return out
 
@@ -138,50 +132,58 @@ class Memory:
 
     # ---- addresses -------------------------------------------------------------------------------------------------------
 
-    def _accesses(
+    def _places(
         self, site: Site, src: tuple[int, ...], operands: list[Elements], substitution: Substitution, value: Elements | None = None
-    ) -> tuple[tuple[Axis, ...], list[Access]]:
+    ) -> Places:
         """The expanded axes a leaf varies on, and its access at each combination of their digits."""
         base = self.nest.accesses[site.leaf].substituted(substitution)
         free = base.index.free | base.valid.free
         own = Elements(tuple(a for a in self.expanded if a.var in free), ())
         opaque = [(atom, operands[src.index(int(atom.arg[0]))]) for atom in sorted(free, key=lambda a: a.order) if atom.op is Op.OPAQUE]  # type: ignore[index]
         axes = joined(self.expanded, [own, *(e for _, e in opaque), *([value] if value is not None else [])])
-        if not axes and not opaque:
-            return axes, [base]
-        key = None if opaque else (base.index, base.valid, axes)
-        if key is not None and key in self.placed:
-            return axes, self.placed[key]
-        accesses = self._placed(base, own.axes, axes, opaque)
-        if key is not None:
-            self.placed[key] = accesses
-        return axes, accesses
+        if opaque:
+            return self._placed(base, own.axes, axes, opaque)
+        key = (base.index, base.valid, axes)
+        found = self.placed.get(key)
+        if found is None:
+            found = self.placed[key] = self._placed(base, own.axes, axes, opaque) if own.axes else Places(axes, (base,), size_of(axes))
+        return found
 
-    def _placed(self, base: Access, own: tuple[Axis, ...], axes: tuple[Axis, ...], opaque: list[tuple[Value, Elements]]) -> list[Access]:
+    def _placed(self, base: Access, own: tuple[Axis, ...], axes: tuple[Axis, ...], opaque: list[tuple[Value, Elements]]) -> Places:
         """An access at each combination of digits: an offset along axes of a constant stride, a substitution along the others.
 
         Each comparison is decided once per digits of the axes it names, whichever leaves it stands in.
         """
         rest, strides = _apart(base, own)
         moving = [a for a in own if a.var in rest.index.free or a.var in rest.valid.free]
+        varying = {*moving, *(axis for _, elements in opaque for axis in elements.axes)}
+        ways = tuple([axis for axis in axes if axis in varying])
+        if not ways and not opaque:
+            return Places(axes, (rest,), size_of(axes), strides=strides)
         conditions = [(c, [a for a in moving if a.var in c.free]) for c in conjuncts(rest.valid)]
         in_index = [a for a in moving if a.var in rest.index.free]
-        accesses = []
-        for digits in points(axes):
-            values = {atom: index_of(elements.at(digits)) for atom, elements in opaque}
-            kept = []
-            for condition, named in conditions:
-                here = self._at(condition, named, digits, values)
-                if here is FALSE:
-                    accesses.append(NOWHERE)
-                    break
-                if here is not TRUE:
-                    kept.append(here)
-            else:
-                offset = sum(stride * digits[a] for a, stride in strides)
-                index = shifted(self._at(rest.index, in_index, digits, values), offset)
-                accesses.append(simplified(index, all_of(kept)) if kept else Access(index))
-        return accesses
+        named = [(atom, [index_of(v) for v in elements.over(ways)]) for atom, elements in opaque]
+        bases = []
+        for n, digits in enumerate(points(ways)):
+            values = {atom: over[n] for atom, over in named}
+            valid = self._valid(conditions, digits, values)
+            bases.append(NOWHERE if valid is FALSE else simplified(self._at(rest.index, in_index, digits, values), valid))
+        return Places(axes, tuple(bases), size_of(axes), ways, strides)
+
+    def _valid(self, conditions: list[tuple[Value, list[Axis]]], digits: dict[Axis, int], values: dict[Value, Value]) -> Value:
+        """The conjunction of conditions with these digits of the axes each names."""
+        kept = []
+        for condition, named in conditions:
+            here = self._at(condition, named, digits, values)
+            if here is FALSE:
+                return FALSE
+            if here is not TRUE:
+                kept.append(here)
+        key = tuple(kept)
+        found = self.conjunctions.get(key)
+        if found is None:
+            found = self.conjunctions[key] = all_of(kept)
+        return found
 
     def _at(self, x: Value, axes: list[Axis], digits: dict[Axis, int], values: dict[Value, Value]) -> Value:
         """An index or condition with these digits of the axes it names, and these values of other nodes."""
@@ -195,61 +197,28 @@ class Memory:
             found = self.decided[key] = Substitution({a.var: number(digits[a]) for a in axes})(x)
         return found
 
-    def _group(self, dtype: DType, axes: tuple[Axis, ...], accesses: list[Access], *, texel: bool = False) -> Group | None:
+    def _group(self, dtype: DType, places: Places, *, texel: bool = False) -> Group | None:
         """The widest vector access along one of the axes: consecutive, of one gate, aligned, whole."""
         widths = (CHANNELS,) if texel else self.widths
         for width in widths:
             if not texel and width * dtype.itemsize > self.alignment:
                 continue
-            for axis in axes:
+            for axis in places.axes:
                 group = Group(axis, width)
-                if axis.size % width == 0 and all(_consecutive(accesses, c) for c in chunks(axes, group)):
+                if axis.size % width == 0 and all(places.consecutive(chunk) for chunk in chunks(places.axes, group)):
                     return group
         return None
 
 
-def _apart(access: Access, axes: tuple[Axis, ...]) -> tuple[Access, list[tuple[Axis, int]]]:
+def _apart(access: Access, axes: tuple[Axis, ...]) -> tuple[Access, dict[Axis, int]]:
     """An access without the axes it moves along by a constant stride, and these strides: each digit there is an offset."""
     part, factors, terms = split(access.index)
-    strides: list[tuple[Axis, int]] = []
+    strides: dict[Axis, int] = {}
     pairs = dict(zip(terms, factors, strict=True))
     for axis in axes:
         if axis.var in pairs and axis.var not in access.valid.free and sum(axis.var in t.free for t in terms) == 1:
-            strides.append((axis, pairs.pop(axis.var)))
-    return (Access(build(part, pairs), access.valid), strides) if strides else (access, [])
-
-
-def _consecutive(accesses: list[Access], chunk: list[int]) -> bool:
-    """Whether a chunk is one vector access: side by side, under one gate, aligned; or no access at all."""
-    first = accesses[chunk[0]]
-    if first.never:
-        return all(accesses[n].never for n in chunk)
-    here = [accesses[n] for n in chunk]
-    return all(a.valid is first.valid and difference(a.index, first.index) == lane for lane, a in enumerate(here)) and aligned(
-        first, len(chunk)
-    )
-
-
-def aligned(access: Access, width: int) -> bool:
-    """Whether the address is a multiple of `width` at every valid point."""
-    if is_multiple(access.index, width):
-        return True
-    return access.valid is not TRUE and is_multiple(Given(conjuncts(access.valid)).narrow(access.index), width)
-
-
-def chunks(axes: tuple[Axis, ...], group: Group) -> list[list[int]]:
-    """Element numbers of each chunk of a group, lanes in order."""
-    stride = 1
-    for axis in axes:
-        if axis is group.axis:
-            break
-        stride *= axis.size
-    extent = group.axis.size
-    total = 1
-    for axis in axes:
-        total *= axis.size
-    starts = [n for n in range(total) if n // stride % extent % group.width == 0]
-    return [[start + lane * stride for lane in range(group.width)] for start in starts]
+            strides[axis] = pairs.pop(axis.var)
+    return (Access(build(part, pairs), access.valid), strides) if strides else (access, strides)
 
 
 def texel(index: Value, image: ImageShape) -> tuple[Value, Value]:
