@@ -36,9 +36,12 @@ class DType:
     significand: int = 0  # floats: bits of the significand, the hidden one included
     exponent_max: int = 0  # floats: largest exponent e of a finite 1.xxx * 2**e
     digest: int = field(init=False)  # of the name: what canonical orders count with
+    bounds: tuple[int | None, int | None] = field(init=False)  # of its values, where they are integers or bools
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "digest", crc32(self.name.encode()) * 31)
+        bounded = self.bits > 0 and self.kind is not Kind.FLOAT and self.name != "index"  # exact: each value has bounds of its own
+        object.__setattr__(self, "bounds", (int(self.least), int(self.greatest)) if bounded else (None, None))
 
     def __repr__(self) -> str:
         return self.name

@@ -11,7 +11,7 @@ from math import gcd
 
 from core.dtypes import BOOL
 from core.index.bounds import lower, upper
-from core.index.linear import build, negate, split, subtract
+from core.index.linear import build, negate, shifted, split, subtract
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, constant, make
@@ -22,48 +22,39 @@ FALSE = constant(False, BOOL)
 
 def less(x: Value, y: Value) -> Value:
     """x < y."""
-    return _negative(subtract(x, y))
+    return _below(subtract(x, y), 0)
 
 
 def at_least(x: Value, y: Value) -> Value:
     """x >= y: y < x + 1."""
-    constant_part, coefficients, terms = split(subtract(y, x))
-    return _negative(build(constant_part - 1, dict(zip(terms, coefficients, strict=True))))
+    return _below(subtract(y, x), 1)
 
 
-def _negative(z: Value) -> Value:
-    """z < 0, simplified."""
-    constant_part, coefficients, terms = split(z)
-    return _below(coefficients, terms, -constant_part)
-
-
-def _below(coefficients: tuple[int, ...], terms: tuple[Value, ...], limit: int) -> Value:
-    """Σ coefficients·terms < limit."""
+def _below(x: Value, limit: int) -> Value:
+    """x < limit, in canonical form."""
     while True:
-        x = build(0, dict(zip(terms, coefficients, strict=True)))
         part, coefficients, terms = split(x)
-        limit -= part
-        if upper(x) - part < limit:  # L1, L7
+        x, limit = shifted(x, -part), limit - part
+        if upper(x) < limit:  # L1, L7
             return TRUE
-        if lower(x) - part >= limit:
+        if lower(x) >= limit:
             return FALSE
         g = gcd(*coefficients)
         if g > 1:  # L3
-            coefficients, limit = tuple(c // g for c in coefficients), -(-limit // g)
+            coefficients, limit = tuple([c // g for c in coefficients]), -(-limit // g)
+            x = build(0, dict(zip(terms, coefficients, strict=True)))
         if len(terms) == 1 and terms[0].op is Op.DIV and terms[0].src[1].op is Op.CONST:  # L5
-            c = int(terms[0].src[1].arg)  # type: ignore[call-overload]
-            numerator = terms[0].src[0]
+            numerator, c = terms[0].src[0], integer(terms[0].src[1])
             if coefficients[0] == 1:  # y div c < t: y < c·t
-                inner, bound = numerator, c * limit
+                x, limit = numerator, c * limit
             else:  # -(y div c) < t: y div c > -t: y >= c·(1 - t): -y < 1 - c·(1 - t)
-                inner, bound = negate(numerator), 1 - c * (1 - limit)
-            part, coefficients, terms = split(inner)
-            limit = bound - part
+                x, limit = negate(numerator), 1 - c * (1 - limit)
             continue
         shorter = _without_small_rest(coefficients, terms, limit)  # L4
         if shorter is None:
-            return make(Op.LESS, BOOL, (build(0, dict(zip(terms, coefficients, strict=True))),), limit, 1, (0, 1))
+            return make(Op.LESS, BOOL, (x,), limit, 1, (0, 1))
         coefficients, terms, limit = shorter
+        x = build(0, dict(zip(terms, coefficients, strict=True)))
 
 
 def _without_small_rest(
@@ -99,31 +90,44 @@ def conjuncts(condition: Value) -> tuple[Value, ...]:
 
 def all_of(conditions: Iterable[Value]) -> Value:
     """The conjunction: duplicates, weaker and implied conditions dropped, contradictions FALSE."""
-    tightest: dict[Value, int] = {}
+    tightest: dict[Value, Value] = {}  # of each sum the comparison that says most
     others: dict[Value, None] = {}
     for condition in conditions:
         for c in conjuncts(condition):
-            if c is FALSE:
-                return FALSE
             if c.op is Op.LESS:
-                x, t = c.src[0], integer(c)
-                tightest[x] = min(t, tightest.get(x, t))
+                known = tightest.get(c.src[0])
+                if known is None or integer(c) < integer(known):
+                    tightest[c.src[0]] = c
+            elif c is FALSE:
+                return FALSE
             else:
                 others[c] = None
-    for x, t in tightest.items():  # A2: x < t and -x < s need t > 1 - s
-        s = tightest.get(negate(x))
-        if s is not None and 1 - s >= t:
-            return FALSE
-    kept = [make(Op.LESS, BOOL, (x,), t, 1, (0, 1)) for x, t in tightest.items()]
+    kept = list(tightest.values())
     if len(kept) > 1:
-        reduced = _drop_implied(kept)
+        reduced = None if _contradict(kept) else _drop_implied(kept)
         if reduced is None:
             return FALSE
         kept = reduced
-    parts = sorted((*kept, *others), key=lambda c: c.order)
+    parts = sorted((*kept, *others), key=_order)
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else make(Op.ALL, BOOL, tuple(parts), None, 1, (0, 1))
+
+
+def _order(c: Value) -> int:
+    return c.order
+
+
+def _contradict(comparisons: list[Value]) -> bool:
+    """A2: x < t and -x < s need t > 1 - s."""
+    limits: dict[tuple[tuple[Value, ...], tuple[int, ...]], int] = {}
+    for c in comparisons:
+        _, factors, terms = split(c.src[0])
+        opposite = limits.get((terms, tuple([-f for f in factors])))
+        if opposite is not None and 1 - opposite >= integer(c):
+            return True
+        limits[terms, factors] = integer(c)
+    return False
 
 
 def _bounds_one_atom(c: Value) -> bool:

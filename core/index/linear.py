@@ -8,6 +8,7 @@ and its remainder are the whole again) are looked for whenever a remainder stand
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from core.dtypes import INDEX
 from core.errors import LimitExceeded
@@ -37,39 +38,40 @@ def split(x: Value) -> tuple[int, tuple[int, ...], tuple[Value, ...]]:
 
 def build(constant_part: int, pairs: dict[Value, int]) -> Value:
     """The sum of `constant_part` and each term times its (possibly zero) coefficient."""
-    live = [(t, c) for t, c in pairs.items() if c]
-    if len(live) > 1:
-        for t, _ in live:
+    terms = [t for t, c in pairs.items() if c]
+    if len(terms) > 1:
+        for t in terms:
             if t.op is Op.MOD:
-                live = _recombine(dict(live))
-                if live and live[0][0].op is Op.CONST:  # a recombination that left a constant part
-                    constant_part += live.pop(0)[1]
+                extra, pairs = _recombined({t: pairs[t] for t in terms})
+                constant_part += extra
+                terms = list(pairs)
                 break
-    if not live:
+        terms.sort(key=_order)
+    if not terms:
         return number(constant_part)
-    if len(live) == 1 and live[0][1] == 1 and constant_part == 0:
-        return live[0][0]
-    live.sort(key=_term_order)
+    if len(terms) == 1 and constant_part == 0 and pairs[terms[0]] == 1:
+        return terms[0]
     low = high = constant_part
-    for t, c in live:
+    factors = []
+    for t in terms:
+        c = pairs[t]
+        factors.append(c)
         if c > 0:
             low += c * t.lo  # type: ignore[operator]  # index values always have bounds
             high += c * t.hi  # type: ignore[operator]
         else:
             low += c * t.hi  # type: ignore[operator]
             high += c * t.lo  # type: ignore[operator]
-    arg = (constant_part, tuple(c for _, c in live))
-    return make(Op.SUM, INDEX, tuple(t for t, _ in live), arg, 1, (low, high))
+    return make(Op.SUM, INDEX, tuple(terms), (constant_part, tuple(factors)), 1, (low, high))
 
 
-def _term_order(pair: tuple[Value, int]) -> int:
-    return pair[0].order
+_order = attrgetter("order")
 
 
-def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
+def _recombined(pairs: dict[Value, int]) -> tuple[int, dict[Value, int]]:
     """S4: c·(x div c) + x mod c = x; S5: c·((x div c) mod d) + x mod c = x mod cd; each scaled. Repeats until nothing is found.
 
-    The constant part that x may bring comes back as a first pair of a CONST and that number.
+    Gives the constant part that x may bring, and the terms that are left.
     """
     from core.index.divmod import floordiv, mod
 
@@ -77,7 +79,7 @@ def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
     again = True
     while again:
         again = False
-        for m, k in sorted(pairs.items(), key=_term_order):
+        for m, k in sorted(pairs.items(), key=lambda pair: pair[0].order):
             if m.op is not Op.MOD or not k or m.src[1].op is not Op.CONST:
                 continue
             x, c = m.src[0], integer(m.src[1])
@@ -105,8 +107,7 @@ def _recombine(pairs: dict[Value, int]) -> list[tuple[Value, int]]:
                     break
             if again:
                 break
-    live = [(t, c) for t, c in pairs.items() if c]
-    return [(number(0), extra), *live] if extra else live
+    return extra, {t: c for t, c in pairs.items() if c}
 
 
 def weighted(constant_part: int, values: Iterable[Value], factors: Iterable[int]) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from core.index.linear import multiply, number, split, weighted
 from core.ir.op import Op
-from core.ir.parts import integer
+from core.ir.parts import coefficients, integer
 from core.ir.value import Value, make
 
 
@@ -87,12 +87,22 @@ class Substitution(Rebuild):
     """A substitution to be applied to several values: what they share is rebuilt once."""
 
     def __init__(self, mapping: Mapping[Value, Value]) -> None:
-        keys = frozenset(mapping)
+        self._mapping = mapping
+        self._keys = frozenset(mapping)
 
         def replaced(x: Value) -> Value | None:
             found = mapping.get(x)
             if found is not None:
                 return found
-            return x if x.free.isdisjoint(keys) else None
+            return x if x.free.isdisjoint(self._keys) else None
 
         super().__init__(replaced)
+
+    def __call__(self, root: Value) -> Value:
+        if root.free.isdisjoint(self._keys):
+            return root
+        found = self._mapping.get(root) or self._memo.get(root)
+        if found is None and root.op is Op.SUM:  # most are sums of atoms: nothing below them to wait for
+            part, factors = coefficients(root)
+            found = self._memo[root] = weighted(part, [self(t) for t in root.src], factors)
+        return found if found is not None else super().__call__(root)

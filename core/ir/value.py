@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from weakref import ref
 from zlib import crc32
 
-from core.dtypes import BOOL, INDEX, INDEX64, VOID, DType, Kind, Number, float_bits
+from core.dtypes import BOOL, INDEX, VOID, DType, Number, float_bits
 from core.ir.op import OPS, Op
 
 Arg = Hashable
@@ -88,7 +88,7 @@ def make(
     if bounds is not None:
         value.lo, value.hi = bounds
     else:
-        value.lo, value.hi = _dtype_bounds(dtype)
+        value.lo, value.hi = dtype.bounds
     order = OP_ORDER[op] + dtype.digest + lanes
     if arg is not None:
         order = (order ^ (hash(arg) if op in _INTEGER_ARGS else stable(arg))) * 0xBF58476D1CE4E5B9
@@ -110,15 +110,6 @@ def make(
 OP_ORDER = {op: (op.value + 1) * 0x9E3779B97F4A7C15 & _MASK for op in Op}
 _INTEGER_ARGS = frozenset((Op.SUM, Op.LESS, Op.EXTRACT, Op.ACC))  # hashes of integers are the same in every process
 ATOMS = frozenset((Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SPECIAL, Op.RANGE, Op.INDEX_OF))
-_BOUNDLESS = (None, None)
-
-
-def _dtype_bounds(dtype: DType) -> tuple[int | None, int | None]:
-    if dtype.kind is Kind.BOOL:
-        return (0, 1)
-    if dtype.is_integer or dtype is INDEX64:
-        return int(dtype.least), int(dtype.greatest)
-    return _BOUNDLESS
 
 
 def stable(arg: object) -> int:
