@@ -15,7 +15,6 @@ from core.dtypes import BOOL, INDEX, VOID, DType, Number, float_bits
 from core.ir.op import OPS, Op
 
 Arg = Hashable
-_MASK = (1 << 61) - 1
 NO_VALUES: frozenset[Value] = frozenset()
 
 
@@ -76,7 +75,8 @@ def make(
 
     Bounds are no part of identity: they must follow from op, src and arg.
     """
-    key = (op, dtype, lanes, src, float_bits(arg) if arg.__class__ is float else arg)
+    plain = float_bits(arg) if arg.__class__ is float else arg
+    key = (op, dtype, lanes, src, plain)
     entry = _table.get(key)
     if entry is not None:
         found = entry()
@@ -85,20 +85,13 @@ def make(
     value = Value()
     value.op, value.dtype, value.lanes, value.src, value.arg = op, dtype, lanes, src, arg
     value.residue = None
-    if bounds is not None:
-        value.lo, value.hi = bounds
-    else:
-        value.lo, value.hi = dtype.bounds
-    order = OP_ORDER[op] + dtype.digest + lanes
-    if arg is not None:
-        order = (order ^ (hash(arg) if op in _INTEGER_ARGS else stable(arg))) * 0xBF58476D1CE4E5B9
-    for s in src:
-        order = ((order ^ (order >> 29)) * 0x94D049BB133111EB + s.order) & _MASK
-    value.order = (order ^ (order >> 31)) & _MASK
+    value.lo, value.hi = dtype.bounds if bounds is None else bounds
+    said = plain if op in _OF_NUMBERS else stable(plain)
+    value.order = hash((_PLACE[op], dtype.digest, lanes, said, *[s.order for s in src]))
     if op in ATOMS:
-        value.free = frozenset((value,)).union(*(s.free for s in src)) if src else frozenset((value,))
+        value.free = frozenset((value,)).union(*[s.free for s in src]) if src else frozenset((value,))
     elif dtype is INDEX or op is Op.LESS or op is Op.ALL:
-        value.free = src[0].free.union(*(s.free for s in src[1:])) if src else NO_VALUES
+        value.free = src[0].free.union(*[s.free for s in src[1:]]) if src else NO_VALUES
     else:
         value.free = NO_VALUES
     if len(_table) > _room:
@@ -107,33 +100,24 @@ def make(
     return value
 
 
-OP_ORDER = {op: (op.value + 1) * 0x9E3779B97F4A7C15 & _MASK for op in Op}
-_INTEGER_ARGS = frozenset((Op.SUM, Op.LESS, Op.EXTRACT, Op.ACC))  # hashes of integers are the same in every process
+_PLACE = {op: op.value for op in Op}
+_OF_NUMBERS = frozenset((Op.SUM, Op.LESS, Op.EXTRACT, Op.ACC, Op.LOAD, Op.STORE))  # whose args are numbers, or tuples of numbers alone
 ATOMS = frozenset((Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SPECIAL, Op.RANGE, Op.INDEX_OF))
 
 
 def stable(arg: object) -> int:
-    """A number of any arg that is the same in every process, whatever its hash seed."""
-    match arg:
-        case bool():
-            return 11 + arg
-        case int():
-            return (arg * 0x9E3779B97F4A7C15 + 17) & _MASK
-        case float():
-            return float_bits(arg) & _MASK
-        case str():
-            return crc32(arg.encode()) * 0x2545F491 + 5
-        case tuple():
-            total = 23
-            for item in arg:
-                total = (total * 0x100000001B3 + stable(item)) & _MASK
-            return total
-        case DType():
-            return crc32(arg.name.encode()) * 0x2545F491 + 7
-        case None:
-            return 3
-        case _:
-            raise TypeError(f"no arg may be a {type(arg).__name__}")
+    """A number of any arg that is the same in every process: of integers and tuples of them Python's own hash is, of text it is not."""
+    if arg is None:
+        return -1
+    if isinstance(arg, int):
+        return arg
+    if isinstance(arg, tuple):
+        return hash(tuple([stable(item) for item in arg]))
+    if isinstance(arg, str):
+        return crc32(arg.encode())
+    if isinstance(arg, DType):
+        return arg.digest
+    raise TypeError(f"no arg may be a {type(arg).__name__}")
 
 
 def constant(value: Number, dtype: DType, lanes: int = 1) -> Value:
