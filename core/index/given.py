@@ -12,7 +12,7 @@ from core.dtypes import INDEX
 from core.index.linear import build, negate, number, split
 from core.index.substitute import Rebuild
 from core.ir.op import Op
-from core.ir.parts import content, integer
+from core.ir.parts import coefficients, content, integer
 from core.ir.value import NO_VALUES, Value, make
 
 ROUNDS = 3  # of carrying bounds from sums to their terms and back; more has not changed a kernel seen so far
@@ -25,25 +25,26 @@ class Given:
         self.conditions = tuple(conditions)
         self.impossible = False
         self._limits: dict[Value, tuple[int, int]] = {}
-        self._sums: list[tuple[Value, int]] = []
+        self._sums: list[tuple[Value, int]] = []  # of several terms
         for c in self.conditions:
             if c.op is Op.LESS:
-                self._sums.append((c.src[0], integer(c) - 1))
+                x, most = c.src[0], integer(c) - 1
+                if x.op is Op.SUM and len(x.src) > 1:
+                    self._sums.append((x, most))
+                else:
+                    self._bound(x, most)
             elif c.op is Op.CONST and not content(c):
                 self.impossible = True
-        alone = [(x, most) for x, most in self._sums if x.op is not Op.SUM or len(x.src) == 1]
-        together = [(x, most) for x, most in self._sums if x.op is Op.SUM and len(x.src) > 1]
-        for x, most in alone:
-            self._carry(x, most)
         for _ in range(ROUNDS):
-            changed = [self._carry(x, most) for x, most in together]  # each of them, also after one that changed something
+            changed = [self._carry(x, most) for x, most in self._sums]  # each of them, also after one that changed something
             if not any(changed):
                 break
-        self._narrow: dict[Value, Value] = {}
+        self._between: dict[Value, tuple[int, int]] = {}  # bounds of sums, each once, its first coefficient positive
+        if self._sums and not self.impossible:
+            self._pair()
+        self._narrow: dict[Value, Value] | None = None
         self._multi: list[tuple[dict[Value, int], Value]] = []
-        if not self.impossible:
-            self._prepare()
-        self._atoms = NO_VALUES.union(*(c.free for c in self.conditions))
+        self._atoms = NO_VALUES.union(*[c.free for c in self.conditions])
         self._memo = Rebuild(self._replaced)
 
     def _range(self, x: Value) -> tuple[int, int]:
@@ -73,23 +74,35 @@ class Given:
             self._limits[t] = (low, high)
         return changed
 
-    def _prepare(self) -> None:
-        for t, (low, high) in self._limits.items():
-            self._narrow[t] = narrowed(t, low, high)
-        sums: dict[Value, tuple[int, int]] = {}  # each sum once, its first coefficient positive
+    def _bound(self, x: Value, most: int) -> None:
+        """From c·t <= most."""
+        t, c = (x, 1) if x.op is not Op.SUM else (x.src[0], coefficients(x)[1][0])
+        low, high = self._range(t)
+        if c > 0 and most // c < high:
+            high = most // c
+        elif c < 0 and -(most // -c) > low:
+            low = -(most // -c)
+        else:
+            return
+        self._limits[t] = (low, high)
+        self.impossible = self.impossible or low > high
+
+    def _pair(self) -> None:
+        """What the conditions say of whole sums, from above and from below."""
         for x, most in self._sums:
-            if x.op is not Op.SUM or len(x.src) < 2:
-                continue
-            turned = split(x)[1][0] < 0
+            turned = coefficients(x)[1][0] < 0
             key = negate(x) if turned else x
-            low, high = sums.get(key) or self._interval(key)
-            sums[key] = (max(low, -most), high) if turned else (low, min(high, most))
-        for x, (low, high) in sums.items():
-            if low > high:
-                self.impossible = True
-                return
-            _, coefficients, terms = split(x)
-            self._multi.append((dict(zip(terms, coefficients, strict=True)), narrowed(x, low, high)))
+            low, high = self._between.get(key) or self._interval(key)
+            low, high = self._between[key] = (max(low, -most), high) if turned else (low, min(high, most))
+            self.impossible = self.impossible or low > high
+
+    def _prepare(self) -> dict[Value, Value]:
+        """Atoms with the bounds that were found, for what they bound and for whole sums."""
+        self._narrow = {t: narrowed(t, low, high) for t, (low, high) in self._limits.items()}
+        for x, (low, high) in self._between.items():
+            _, factors, terms = split(x)
+            self._multi.append((dict(zip(terms, factors, strict=True)), narrowed(x, low, high)))
+        return self._narrow
 
     def _interval(self, x: Value) -> tuple[int, int]:
         part, coefficients, terms = split(x)
@@ -102,7 +115,8 @@ class Given:
     def _replaced(self, x: Value) -> Value | None:
         if x.free.isdisjoint(self._atoms):
             return x
-        found = self._narrow.get(x)
+        narrow = self._narrow if self._narrow is not None else self._prepare()
+        found = narrow.get(x)
         if found is not None:
             return found
         if x.op is Op.INDEX_OF:  # what it is made of is computed whether or not the conditions hold
