@@ -139,10 +139,13 @@ MAX_GROUPED = 10  # positions among which every grouping is tried: 3**10 at most
 
 
 def _group(positions: list[Position], limits: tuple[int | None, ...]) -> list[Position] | None:
-    """Any assignment of positions to the three dimensions that fits; the first in dictionary order."""
+    """Any assignment of positions to the three dimensions that fits: the first three where they are, if the others find room, else any.
+
+    Of several the first in dictionary order.
+    """
     if len(positions) > MAX_GROUPED:
         return None
-    out: list[Position] = [[], [], []]
+    out: list[Position] = []
 
     def fill(at: int) -> bool:
         if at == len(positions):
@@ -155,7 +158,11 @@ def _group(positions: list[Position], limits: tuple[int | None, ...]) -> list[Po
                 out[k] = out[k][: len(out[k]) - len(positions[at])]
         return False
 
-    return out if fill(0) else None
+    for kept in (DIMENSIONS, 0):
+        out[:] = [list(p) for p in positions[:kept]] + [[] for _ in range(DIMENSIONS - len(positions[:kept]))]
+        if all(_fits(_extent(p), limits[k]) for k, p in enumerate(out)) and fill(len(positions[:kept])):
+            return out
+    return None
 
 
 def _decode(position: Position, kind: SpecialKind, dimension: int) -> list[tuple[Digit, Value]]:

@@ -80,7 +80,9 @@ SIZES: dict[str, tuple[tuple[int, ...], Triple, bool, tuple[int, int, int]]] = {
     "105 a prime that is too long": ((37,), (16, 16, 16), False, (13, 3, 1)),
     "105 a prime in three parts": ((37,), (4, 4, 4), False, (4, 4, 3)),
     "105 two primes": ((37, 3), (16, 16, 16), False, (13, 3, 3)),
-    "106 any axes together where no neighbours fit": ((2, 3, 4, 5, 6), (16, 16, 16), False, (8, 15, 6)),
+    # the first three stay where they are, as where neighbours are multiplied: 5 beside 3, 6 beside 2
+    "106 any axes together where no neighbours fit": ((2, 3, 4, 5, 6), (16, 16, 16), False, (12, 15, 4)),
+    "106 where the first three can't stay": ((2, 3, 4, 8), (6, 6, 8), False, (6, 4, 8)),
     "108 an axis of one point": ((1, 5), (32, 32, 32), False, (5, 1, 1)),
     "no axis": ((), (32, 32, 32), False, (1, 1, 1)),
     "no limits": ((4, 5, 6), NONE, False, (4, 5, 6)),
