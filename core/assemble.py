@@ -48,7 +48,7 @@ def arguments_of(kernel: Kernel, sizes: Mapping[int, Value], listing: Listing, w
         members: dict[str, object] = {
             "kind": "buffer", "index": facts.number, "dtype": value.dtype.name,
             "size": integer(size) if size.op is Op.CONST else expression_text(size),
-            "access": facts.access, "alignment": widest.get(facts.number, 1) * value.dtype.itemsize,
+            "access": facts.access, "alignment": min(widest.get(facts.number, 1) * value.dtype.itemsize, facts.alignment),
         }  # fmt: skip
         if facts.image is not None:
             members["image"] = list(facts.image)

@@ -60,7 +60,7 @@ def test_a_symbolic_axis_is_told_as_its_expression() -> None:
 
 @EACH
 def test_every_option_has_its_decision_and_its_reason(body: Json) -> None:
-    """210"""
+    """K 210."""
     explained, program = told(body), compile_kernel(Request.from_json(body))
 
     assert program.applied == [step["option"] for step in explained["axes"][1:]]
@@ -89,7 +89,7 @@ def test_what_was_tried_in_vain_is_told_with_the_option_and_why() -> None:
 
 @EACH
 def test_every_micro_op_names_the_nodes_it_comes_from(body: Json) -> None:
-    """210"""
+    """K 210."""
     explained = told(body)
     count = len(explained["ast"]["nodes"])
 
@@ -118,7 +118,7 @@ def test_operations_come_from_their_own_nodes_and_the_rest_from_those_it_serves(
 
 @EACH
 def test_without_provenance_the_source_is_the_same_to_the_byte(body: Json) -> None:
-    """210"""
+    """K 210."""
     request = Request.from_json(body)
     seen: dict[str, Any] = {}
     noted = compile_kernel(request.annotated(), watch=seen.__setitem__)

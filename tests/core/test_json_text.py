@@ -48,6 +48,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("raw", "got"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_one_json_text_is_refused(raw: bytes, got: str) -> None:
+    """A 7: truncated, members twice, NaN, something behind the end."""
     with pytest.raises(NotJson) as refusal:
         read_json(raw)
 

@@ -135,6 +135,7 @@ ONE_DAG: dict[str, str] = {}
 
 @pytest.mark.parametrize("vector", VECTORS, ids=[vector["what"] for vector in VECTORS])
 def test_a_vector_holds_for_the_recipe_and_for_the_compiler(vector: Json) -> None:
+    """M 249."""
     request = Request.from_json({"ast": vector["ast"], "device": {"target": "opencl"}})
 
     assert vector["canonical"] == rfc_8785(the_canonical_ast(vector["ast"])).decode()

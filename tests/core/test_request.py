@@ -144,6 +144,7 @@ def key_of(**more: Any) -> str:
 
 
 def test_none_and_the_empty_list_have_one_key() -> None:
+    """M 245."""
     assert key_of(optimize="none") == key_of(optimize=[])
     assert key_of(optimize="none") != key_of()
 
@@ -158,6 +159,7 @@ def test_what_is_still_to_be_found_has_the_heuristics_key_until_it_is(optimize: 
 
 
 def test_device_options_written_out_at_their_defaults_leave_the_key() -> None:
+    """M 245."""
     written = Request.from_json(request()).device.to_json()
 
     assert key_of() == key_of(device=written)
@@ -176,6 +178,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def test_whatever_the_text_depends_on_changes_the_key() -> None:
+    """M 245."""
     keys = [key_of(), *(program_key(Request.from_json({**request(), **change})) for change in CHANGES.values())]
 
     assert len(keys) == len(set(keys))
@@ -184,6 +187,7 @@ def test_whatever_the_text_depends_on_changes_the_key() -> None:
 
 @pytest.mark.parametrize("more", [{"binary": True}, {"binary": ["spirv"]}, {"require": "validated"}, {"annotate": False}])
 def test_what_the_text_does_not_depend_on_leaves_the_key(more: dict[str, Any]) -> None:
+    """M 245."""
     assert key_of() == key_of(**more)
 
 

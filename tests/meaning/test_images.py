@@ -78,7 +78,7 @@ def test_c_has_no_images() -> None:
 
 
 def test_an_output_image_needs_four_channels_side_by_side() -> None:
-    """C 80, M 244."""
+    """C 80, M 244, J 198."""
     k = Build()
     across = k.store(k.load("float32", [2, 6]), [2, 6], [1, 2], image=[3, 1, 4])
 

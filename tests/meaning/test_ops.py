@@ -123,6 +123,7 @@ def narrow(dtype: str) -> Case:
 
 @each({f"narrow-{dtype}": narrow(dtype) for dtype in INTEGERS})
 def test_integers_wrap_at_every_node(case: Case, target: str) -> None:
+    """J 190, 193."""
     case.holds(target)
 
 

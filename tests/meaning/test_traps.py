@@ -100,6 +100,7 @@ def edges(dtype: str) -> Build:
     | {f"functions-{dtype}": plain(edges(dtype), (0,)) for dtype in ("float16", "bfloat16", "float32", "float64")}
 )
 def test_special_values_keep_their_meaning(case: Case, target: str) -> None:
+    """I 171, 172."""
     case.holds(target)
 
 

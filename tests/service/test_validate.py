@@ -73,6 +73,16 @@ async def test_a_program_is_validated_by_request_and_by_key() -> None:
         assert 2 == len(await services.catalog.validations(first.json()["key"]))
 
 
+async def test_a_validation_changes_no_byte_of_the_program() -> None:
+    """M 251."""
+    async with serving(Told()) as (client, _):
+        before = await client.post("/compile", json=request())
+        await client.post("/validate", json={"key": before.json()["key"]})
+        after = [await client.post("/compile", json=request()), await client.get(f"/program/{before.json()['key']}")]
+
+        assert [before.content] * 2 == [answer.content for answer in after]
+
+
 async def test_a_wrong_program_is_served_no_more() -> None:
     async with serving(Told(Verdict("wrong", "outputs", "3 elements are wrong"))) as (client, _):
         compiled = await client.post("/compile", json=request())

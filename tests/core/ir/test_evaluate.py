@@ -51,6 +51,7 @@ FLOATS = st.floats(width=32) | st.sampled_from((0.0, -0.0, math.inf, -math.inf, 
     ],
 )
 def test_operations_round_wrap_and_truncate(result: Number, op: Op, dtype: DType, x: Number, y: Number) -> None:
+    """I 165, 166, 167."""
     found = fold(op, BOOL if op in (Op.CMPLT, Op.CMPNE) else dtype, (x, y), (dtype, dtype))
 
     assert (type(result), repr(result)) == (type(found), repr(found))
@@ -111,6 +112,7 @@ def test_what_a_library_decides_is_not_folded() -> None:
 
 
 def test_bits_are_kept_or_nothing_is_folded() -> None:
+    """I 169."""
     assert 0x3F800000 == fold(Op.BITCAST, INT32, (1.0,), (FLOAT32,))
     assert fold(Op.BITCAST, FLOAT32, (0x7FC00001,), (INT32,)) is None
     assert fold(Op.BITCAST, BOOL, (-128,), (INT8,)) is True

@@ -117,6 +117,7 @@ def rewritten(ast: Json, chance: random.Random) -> Json:
 @given(asts(), st.randoms(use_true_random=False))
 @settings(max_examples=200, deadline=None)
 def test_tables_of_one_dag_are_one_canonical_kernel(ast: Json, chance: random.Random) -> None:
+    """A 2: other order, duplicates, unreachable nodes; the source follows from the canonical kernel alone."""
     other = rewritten(ast, chance)
     one, two = canonical(checked(ast)), canonical(checked(other))
 

@@ -325,6 +325,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
 
 @pytest.mark.parametrize(("ast", "pointer", "expected", "got"), REFUSED.values(), ids=REFUSED)
 def test_what_means_nothing_is_refused_with_its_place(ast: dict[str, Any], pointer: str, expected: str, got: str) -> None:
+    """A 8-14, 17, M 237: operands of two dtypes, shapes that do not meet, masks that are none, buffers out of order."""
     with pytest.raises(KernelError) as refusal:
         checked(ast)
 

@@ -243,6 +243,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize(("edits", "pointer", "expected"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_the_format_is_refused_with_its_place(edits: dict[str, Any], pointer: str, expected: str) -> None:
+    """A 7, 17, M 237."""
     with pytest.raises(WireError) as refusal:
         read_kernel(edited(every_form(), edits))
 

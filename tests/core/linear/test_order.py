@@ -49,7 +49,7 @@ ROW_MINUS_MAXIMUM = kernel(
 
 
 def test_scopes_close_innermost_first() -> None:
-    """176"""
+    """I 176."""
     body = listing_of(NESTED)[0].body
     opened: list[Value] = []
     for v in body:
@@ -61,7 +61,7 @@ def test_scopes_close_innermost_first() -> None:
 
 
 def test_an_inner_accumulator_starts_anew_in_every_turn_of_the_outer_loop() -> None:
-    """252"""
+    """N 252."""
     body = listing_of(NESTED, "opencl")[0].body
     at = depths(body)
     inner, outer = sorted((v for v in body if v.op is Op.ACC), key=lambda v: -at[v])
@@ -77,7 +77,7 @@ def test_nested_reduces_give_what_they_mean() -> None:
 
 
 def test_a_row_s_maximum_precedes_the_output_loop_of_its_row() -> None:
-    """258, 265"""
+    """N 258, 265."""
     body = listing_of(ROW_MINUS_MAXIMUM, "c")[0].body
     at = depths(body)
     ranges = [v for v in body if v.op is Op.RANGE]
@@ -88,14 +88,14 @@ def test_a_row_s_maximum_precedes_the_output_loop_of_its_row() -> None:
 
 
 def test_an_accumulator_is_reset_for_each_output_point() -> None:
-    """151"""
+    """G 151."""
     data = [float(n) for n in range(40)]
 
     assert [d - max(data[n // 8 * 8 : n // 8 * 8 + 8]) for n, d in enumerate(data)] == left(ROW_MINUS_MAXIMUM, {0: [0.0] * 40, 1: data})[0]
 
 
 def test_a_load_that_depends_on_no_loop_precedes_the_loops() -> None:
-    """134, 135"""
+    """G 134, 135."""
     ast = kernel(
         load(1, [4, 6], "axis0*6 + axis1"),
         load(2, [1, 1], "0"),
@@ -112,7 +112,7 @@ def test_a_load_that_depends_on_no_loop_precedes_the_loops() -> None:
 
 
 def test_a_product_of_one_sum_with_itself_is_one_loop() -> None:
-    """136"""
+    """G 136."""
     ast = kernel(
         load(1, [4, 6], "axis0*6 + axis1"),
         {"op": "REDUCE_SUM", "axes": [1], "src": [0]},
@@ -127,7 +127,7 @@ def test_a_product_of_one_sum_with_itself_is_one_loop() -> None:
 
 
 def test_a_reduce_at_two_sites_has_two_loops_side_by_side_or_nested_as_it_needs() -> None:
-    """257"""
+    """N 257."""
     ast = kernel(
         load(1, [3, 4, 5], "axis0*20 + axis1*5 + axis2"),
         {"op": "REDUCE_MAX", "axes": [2], "src": [0]},

@@ -223,6 +223,7 @@ REFUSED: dict[str, Callable[[], Listing]] = {
 
 @pytest.mark.parametrize("said", REFUSED)
 def test_what_is_out_of_place_is_refused_with_the_listing(said: str) -> None:
+    """I 177."""
     with pytest.raises(CompilerBug, match=said) as caught:
         verify(REFUSED[said]())
 

@@ -31,7 +31,7 @@ def side_by_side(width: int) -> Json:
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_chunks_that_are_masked_off_in_part_are_no_vector(width: int) -> None:
-    """112. Once a chunk whose first two elements are masked off was taken to be masked off as a whole."""
+    """F 112: once a chunk whose first two elements are masked off was taken to be masked off as a whole."""
     one, two = [float(n + 1) for n in range(3 * width)], [float(-n - 1) for n in range(3 * width)]
     expected = [row[i * width + j] for i in range(3) for row in (one, two) for j in range(width)]
 
@@ -39,7 +39,7 @@ def test_chunks_that_are_masked_off_in_part_are_no_vector(width: int) -> None:
 
 
 def test_masked_off_elements_cost_no_load() -> None:
-    """124"""
+    """F 124."""
     body = listing_of(side_by_side(2), "opencl", WHOLE)[0].body
 
     assert [2, 2] == sorted(v.lanes for v in body if v.op is Op.LOAD)
@@ -53,7 +53,7 @@ def test_side_by_side_means_the_same_on_a_device(target: str) -> None:
 
 @pytest.mark.parametrize(("offset", "lanes"), [(0, [4]), (1, [1, 1, 1, 1]), (2, [2, 2]), (3, [1, 1, 1, 1])])
 def test_an_address_off_by_some_elements_takes_what_alignment_allows(offset: int, lanes: list[int]) -> None:
-    """114, 115"""
+    """F 114, 115."""
     ast: Json = {
         "version": 1,
         "variables": [],

@@ -45,6 +45,7 @@ def in_order(root: Value) -> Value:
 
 @pytest.mark.parametrize(("title", "fast_math", "before", "after"), [pytest.param(*c, id=c[0]) for c in cases()])
 def test_before_becomes_after(title: str, fast_math: bool, before: str, after: str) -> None:
+    """I 168, 169, 170, 174, 178, 187."""
     root, expected = parse(before), parse(after)
     verify(root, "raw", title)
 

@@ -50,7 +50,7 @@ def one_hot(rows: int, table: int, width: int, dtype: str = "float32") -> Json:
 
 @pytest.mark.parametrize("step", [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])
 def test_every_arange_up_to_64_has_no_loop_and_counts_exactly(step: int) -> None:
-    """182"""
+    """I 182."""
     for n in range(1, 65, 3):
         ast = counting(n, n, [f"axis0 + axis1*{step} < {n // 2}"])
         listing, _ = listing_of(ast)
@@ -81,7 +81,7 @@ def test_conditions_on_the_loop_variable_count_as_the_loop_would(
 
 
 def test_a_triangle_is_counted_without_a_loop() -> None:
-    """111"""
+    """F 111."""
     ast = counting(10, 10, ["axis0 + axis1 >= 9"])
 
     assert 0 == loops(listing_of(ast)[0])
@@ -91,14 +91,14 @@ def test_a_triangle_is_counted_without_a_loop() -> None:
 @pytest.mark.parametrize("optimize", [[{"op": "GROUP", "axis": 0, "amount": 16}, {"op": "UNROLL", "axis": 1, "amount": 4}],
                                       [{"op": "UPCAST", "axis": 0, "amount": 4}], [{"op": "LOCAL", "axis": 0, "amount": 8}]])  # fmt: skip
 def test_an_arange_is_right_under_options(optimize: list[Json]) -> None:
-    """183"""
+    """I 183."""
     ast = counting(64, 64, ["axis0 + axis1 >= 63"])
 
     assert list(range(1, 65)) == left(ast, {0: [0] * 64}, "opencl", optimize)[0]
 
 
 def test_a_sum_of_floats_whose_count_is_no_float_keeps_its_loop() -> None:
-    """184"""
+    """I 184."""
     ast = counting(1, 5000, ["axis1 < 4999"], "float16", 1.0)
     listing, _ = listing_of(ast)
 
@@ -108,7 +108,7 @@ def test_a_sum_of_floats_whose_count_is_no_float_keeps_its_loop() -> None:
 
 
 def test_what_does_not_depend_on_the_loop_is_multiplied() -> None:
-    """185"""
+    """I 185."""
     ast = counting(1, 256, [], "float32", 0.5)
 
     assert 0 == loops(listing_of(ast)[0])
@@ -117,7 +117,7 @@ def test_what_does_not_depend_on_the_loop_is_multiplied() -> None:
 
 @pytest.mark.parametrize("ids", [[0, 4, 2], [-1, 5, 3], [2147483647, -2147483648, 1]])
 def test_a_one_hot_sum_is_one_gated_load(ids: list[int]) -> None:
-    """186"""
+    """I 186."""
     ast = one_hot(3, 5, 2)
     listing, _ = listing_of(ast)
     table = [float(n) for n in range(10)]

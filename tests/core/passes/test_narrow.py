@@ -64,7 +64,7 @@ def test_an_index_within_32_bits_is_32_bits() -> None:
 
 
 def test_a_buffer_beyond_2_to_the_31_is_addressed_in_64_bits() -> None:
-    """39"""
+    """B 39."""
     listing, program = listing_of(copy([60000, 50001], "axis1*60000 + axis0", dtype="float16"), "opencl")
     sums = [v for v in listing.body if v.op is Op.SUM]
 
@@ -73,7 +73,7 @@ def test_a_buffer_beyond_2_to_the_31_is_addressed_in_64_bits() -> None:
 
 
 def test_without_64_bit_integers_that_is_a_limit() -> None:
-    """40"""
+    """B 40."""
     seen: dict[str, Any] = {}
     compile_kernel(
         Request.from_json({"ast": copy([60000, 50001], "axis1*60000 + axis0"), "device": {"target": "c"}}), watch=seen.__setitem__
@@ -84,7 +84,7 @@ def test_without_64_bit_integers_that_is_a_limit() -> None:
 
 
 def test_constants_that_cancel_need_no_64_bits() -> None:
-    """38"""
+    """B 38."""
     listing, program = listing_of(copy([10], "(70001 + axis0)//10*500000 - 3499000000"))
 
     assert not any(v.dtype is INDEX64 for v in listing.body)
@@ -92,7 +92,7 @@ def test_constants_that_cancel_need_no_64_bits() -> None:
 
 
 def test_no_negative_number_is_divided() -> None:
-    """36, 239"""
+    """B 36, M 239."""
     ast = copy([6], "(axis0 - 2)//3 + 1")
 
     listing, _ = listing_of(ast)
@@ -101,7 +101,7 @@ def test_no_negative_number_is_divided() -> None:
 
 
 def test_a_bounded_gather_is_addressed_in_32_bits_that_may_wrap() -> None:
-    """268"""
+    """N 268."""
     listing, program = listing_of(gather("int32", ["src0 >= 0", "src0 < 100"]), "opencl")
     (table,) = [v for v in listing.body if v.op is Op.LOAD and v.arg == (1, True)]
 
@@ -111,7 +111,7 @@ def test_a_bounded_gather_is_addressed_in_32_bits_that_may_wrap() -> None:
 
 
 def test_an_unbounded_gather_is_addressed_in_64_bits_and_unknown() -> None:
-    """269"""
+    """N 269."""
     listing, program = listing_of(gather("int32", []), "opencl")
     (table,) = [v for v in listing.body if v.op is Op.LOAD and v.src[0].dtype.name == "float32"]
 
@@ -121,7 +121,7 @@ def test_an_unbounded_gather_is_addressed_in_64_bits_and_unknown() -> None:
 
 
 def test_an_unbounded_64_bit_value_times_64_leaves_64_bits() -> None:
-    """269"""
+    """N 269."""
     with pytest.raises(LimitExceeded, match="valid"):
         listing_of(gather("int64", []))
     listing_of(gather("int64", ["src0 >= 0", "src0 < 100"]))

@@ -25,6 +25,7 @@ FIRINGS, ATTEMPTS = 40, 6_000
 
 @pytest.mark.parametrize("rule", VALUE_RULES, ids=str)
 def test_a_rule_keeps_every_bit(rule: Rule) -> None:
+    """I 171, 172, 173: every rule, on infinities, NaN, zeros and ends of ranges too."""
     fired: dict[DType, int] = {}
     for instance in islice(instances(rule, seed=1), ATTEMPTS):
         for result in replacements(rule, instance.root):

@@ -42,6 +42,7 @@ def _bits(x: Number) -> int:
 
 @given(st.integers(0, 10**9))
 def test_simplified_means_the_same(seed: int) -> None:
+    """I 181."""
     root = graph(seed)
     simple, _ = simplify(root, fast_math=False)
 
@@ -49,6 +50,7 @@ def test_simplified_means_the_same(seed: int) -> None:
 
 
 def test_simplifying_twice_is_simplifying_once() -> None:
+    """I 180."""
     for seed in range(1000):
         root = graph(seed, operations=12)
         once, _ = simplify(root, fast_math=seed % 4 == 0)

@@ -61,6 +61,7 @@ def other(root: Value) -> Value | None:
 
 
 def test_equal_values_are_one_and_a_hole_named_twice_is_one_value() -> None:
+    """I 175."""
     same = RuleSet(rule(x ^ x, 0))
 
     assert leaf(0) is A

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product as points_of
 from typing import Any
 
 import pytest
 
 from core import Program, Request, compile_kernel
 from core.explanation import explain
+from core.ir.op import Op
+from core.ir.parts import access
+from core.linear.listing import Listing
+from tests.meaning.build import Build
+from tests.meaning.fuzz import compiled_with_listing
 
 Json = dict[str, Any]
 Option = tuple[str, int | None, int | None]
@@ -88,13 +94,13 @@ OUTCOMES: dict[str, tuple[Json, list[Option]]] = {
 
 @pytest.mark.parametrize(("ast", "expected"), OUTCOMES.values(), ids=OUTCOMES)
 def test_reference_outcomes_for_a_gpu(ast: Json, expected: list[Option]) -> None:
-    """84, 86"""
+    """D 84, 86."""
     assert expected == applied(ast)
 
 
 @pytest.mark.parametrize("n", [64, 128, 256, 512])
 def test_a_square_product_has_tiles_unrolled_terms_full_groups_and_vector_stores(n: int) -> None:
-    """87"""
+    """D 87."""
     made = program(product(n, n, n))
     upcast, unrolled, lanes = 1, 1, 1
     for option in made.applied:
@@ -114,12 +120,12 @@ def test_a_square_product_has_tiles_unrolled_terms_full_groups_and_vector_stores
 
 @pytest.mark.parametrize(("rows", "width"), [(1024, 512), (5, 8), (8, 13)])
 def test_a_softmax_begins_with_a_loop_over_its_row(rows: int, width: int) -> None:
-    """259"""
+    """N 259."""
     assert ("LOOP", 1, 0) == applied(softmax(rows, width))[0]
 
 
 def test_one_row_is_a_loop_and_rows_of_one_element_are_none() -> None:
-    """259"""
+    """N 259."""
     assert ("LOOP", 0, 0) == applied(softmax(1, 512))[0]
     assert not any(op == "LOOP" for op, _, _ in applied(softmax(7, 1)))
 
@@ -141,12 +147,12 @@ def test_a_cpu_groups_neighbouring_elements() -> None:
 
 @pytest.mark.parametrize("ast", [ast for ast, _ in OUTCOMES.values()], ids=OUTCOMES)
 def test_without_work_groups_there_are_no_lanes(ast: Json) -> None:
-    """89"""
+    """D 89."""
     assert not any(op in ("LOCAL", "GROUP", "GROUPTOP") for op, _, _ in applied(ast, "c"))
 
 
 def test_symbolic_axes_are_never_cut() -> None:
-    """90"""
+    """D 90."""
     ast = row_sums(4, 8)
     ast["variables"] = [{"name": "n", "min": 1, "max": 64}]
     ast["nodes"][0] = load(1, [4, "n"], "axis0*n + axis1")  # type: ignore[list-item]
@@ -156,7 +162,7 @@ def test_symbolic_axes_are_never_cut() -> None:
 
 @pytest.mark.parametrize("ast", [ast for ast, _ in OUTCOMES.values()], ids=OUTCOMES)
 def test_asking_for_what_was_applied_gives_the_same_source(ast: Json) -> None:
-    """83"""
+    """C 83."""
     chosen = program(ast)
     replayed = compile_kernel(Request.from_json({"ast": ast, "device": {"target": "opencl"}, "optimize": chosen.applied}))
 
@@ -164,7 +170,7 @@ def test_asking_for_what_was_applied_gives_the_same_source(ast: Json) -> None:
 
 
 def test_every_decision_gives_its_reason() -> None:
-    """210"""
+    """K 210."""
     told = explain(Request.from_json({"ast": product(48, 64, 96), "device": {"target": "opencl"}}))
     decisions, axes = told["decisions"], told["axes"]
 
@@ -172,3 +178,44 @@ def test_every_decision_gives_its_reason() -> None:
     assert isinstance(axes, list)
     assert all(d["reason"] for d in decisions)
     assert [o for d in decisions for o in d["options"]] == [a["option"] for a in axes[1:]]
+
+
+def chosen(ast: Json) -> tuple[list[Option], Listing]:
+    """What the compiler chose for a GPU, and what came of it."""
+    program, listing = compiled_with_listing({"ast": ast, "device": {"target": "opencl"}, "optimize": "heuristic"})
+    return [(o["op"], o["axis"], o["amount"]) for o in program.applied], listing  # type: ignore[misc]
+
+
+def test_a_small_addition_is_vectors() -> None:
+    """D 85."""
+    k = Build()
+    _, listing = chosen(k.store(k.load("float32", [2, 8]) + k.load("float32", [2, 8])).ast())
+    accesses = [(v.op, access(v).stored or v) for v in listing.body if v.op in (Op.LOAD, Op.STORE)]
+
+    assert [(Op.LOAD, 4), (Op.LOAD, 4), (Op.STORE, 4)] == [(op, value.lanes) for op, value in accesses]
+
+
+def stacked(*counts: int) -> Json:
+    """A row for each of so many, put together by masks; by two axes of masks where there are two counts."""
+    k = Build()
+    ends = list(points_of(*(range(n) for n in counts)))
+    rows = [k.load("float32", [*counts, 64], [0] * len(counts) + [1], mask=[*([i, i + 1] for i in at), [0, 64]]) for at in ends]
+    total = rows[0]
+    for row in rows[1:]:
+        total = total + row
+    return k.store(total).ast()
+
+
+WHOLE_TWO: list[Option] = [("UPCAST", 1, 0), ("UPCAST", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [((7,), [("UPCAST", 0, 0)]), ((8,), []), ((6, 6), WHOLE_TWO), ((7, 7), WHOLE_TWO), ((3, 4, 5), WHOLE_TWO)],
+)
+def test_short_axes_of_masks_are_expanded_within_49_elements(counts: tuple[int, ...], expected: list[Option]) -> None:
+    """D 88: where all of them are, no element selects any more."""
+    options, listing = chosen(stacked(*counts))
+
+    assert expected == [o for o in options if o[0] == "UPCAST" and o[2] == 0]
+    assert (len(counts) == len(expected)) == (not any(v.op is Op.WHERE or (v.op is Op.LOAD and access(v).gate) for v in listing.body))

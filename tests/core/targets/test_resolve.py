@@ -175,6 +175,7 @@ TARGET: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize(("value", "pointer", "feature"), TARGET.values(), ids=TARGET)
 def test_what_the_target_has_no_way_to_use_is_refused_by_name(value: dict[str, Any], pointer: str, feature: str) -> None:
+    """M 246."""
     with pytest.raises(TargetError) as refusal:
         resolve_device(value)
 
