@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_a_name_of_symbolic_extents_is_an_identifier() -> None:
 def test_sizes_and_estimates_are_what_they_are_for_each_value_of_the_variables(optimize: str, target: str) -> None:
     """K 206, M 248: expressions of the wire's grammar, exact for launches, at least what is touched for buffers."""
     found = program(symbolic(), optimize, target)
-    sizes = [a.members["size"] for a in found.arguments if a.members["kind"] == "buffer"]
+    sizes: list[Any] = [a.members["size"] for a in found.arguments if a.members["kind"] == "buffer"]
     launch = [*(found.global_size or ()), *(found.local_size or ())]
     for text in (*sizes, *launch, found.flops, found.memory_bytes):
         parse_expression(str(text))

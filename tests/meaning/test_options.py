@@ -29,7 +29,6 @@ from tests.meaning.test_gathers import (
     table,
     under_a_reduce,
 )
-from tests.meaning.test_places import minus_maximum_in_place, scalar, shifted_sum
 from tests.meaning.test_reduces import (
     beside,
     convolved,
@@ -49,6 +48,7 @@ from tests.meaning.test_reduces import (
 )
 from tests.meaning.test_rows import attention, layernorm, minus_maximum, normalised, plain_with_a_tail, softmax
 from tests.meaning.test_rows import two_outputs as two_rows
+from tests.meaning.test_small_kernels import minus_maximum_in_place, scalar, shifted_sum
 
 Json = dict[str, Any]
 LANES = ("LOCAL", "GROUP", "GROUPTOP", "UPCASTMID", "NOLOCALS")

@@ -16,7 +16,9 @@ from tests.core.schedule.scheduling import options_of
 from tests.core.schedule.test_options import copy, image_copy, product, row_sum, two_sums
 from tests.meaning.build import Build
 from tests.meaning.fuzz import compiled_with_listing
-from tests.meaning.test_places import (
+from tests.meaning.test_reduces import invariant_load, kinds, squared_sum
+from tests.meaning.test_rows import minus_maximum, softmax
+from tests.meaning.test_small_kernels import (
     conditional_in_place,
     one_element_twice,
     shifted_sum,
@@ -24,8 +26,6 @@ from tests.meaning.test_places import (
     unchanged_in_place,
     where_both_sides_load,
 )
-from tests.meaning.test_reduces import invariant_load, kinds, squared_sum
-from tests.meaning.test_rows import minus_maximum, softmax
 
 Json = dict[str, Any]
 

@@ -9,9 +9,10 @@ from tests.meaning.test_gathers import pooled_embedding, switched, table, under_
 from tests.meaning.test_images import copied, one_channel
 from tests.meaning.test_images import reduced as reduced_image
 from tests.meaning.test_ops import together
-from tests.meaning.test_places import added_in_place, cache_rows, clipped_mask, minus_maximum_in_place, row_in_place, stored
+from tests.meaning.test_places import cache_rows, clipped_mask, stored
 from tests.meaning.test_reduces import beside, convolved, matmul, nested, pooled, pooled_any, variance
 from tests.meaning.test_rows import attention, layernorm, minus_maximum, plain_with_a_tail, softmax
+from tests.meaning.test_small_kernels import added_in_place, minus_maximum_in_place, row_in_place
 
 Json = dict[str, Any]
 

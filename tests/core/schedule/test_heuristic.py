@@ -12,7 +12,7 @@ from core.explanation import explain
 from core.ir.op import Op
 from core.ir.parts import access
 from core.linear.listing import Listing
-from tests.meaning.build import Build
+from tests.meaning.build import Build, Term
 from tests.meaning.fuzz import compiled_with_listing
 
 Json = dict[str, Any]
@@ -198,8 +198,12 @@ def test_a_small_addition_is_vectors() -> None:
 def stacked(*counts: int) -> Json:
     """A row for each of so many, put together by masks; by two axes of masks where there are two counts."""
     k = Build()
-    ends = list(points_of(*(range(n) for n in counts)))
-    rows = [k.load("float32", [*counts, 64], [0] * len(counts) + [1], mask=[*([i, i + 1] for i in at), [0, 64]]) for at in ends]
+    strides: list[int | str] = [*(0 for _ in counts), 1]
+    rows: list[Term] = []
+    for at in points_of(*(range(n) for n in counts)):
+        mask: list[list[int | str]] = [[0, 64]]
+        mask[:0] = [[i, i + 1] for i in at]
+        rows.append(k.load("float32", [*counts, 64], strides, mask=mask))
     total = rows[0]
     for row in rows[1:]:
         total = total + row
