@@ -43,19 +43,23 @@ s, t = any_value("s"), any_value("t")
 u, v, w = literal("u"), literal("v"), literal("w")
 
 _ELEMENTWISE = {arity: tuple(op for op, info in OPS.items() if info.elementwise and info.arity == arity) for arity in (1, 2, 3)}
-_COMMUTING = tuple(op for op in _ELEMENTWISE[2] if OPS[op].commutes)
+COMMUTING = tuple(op for op in _ELEMENTWISE[2] if OPS[op].commutes)
 
 
 def folds(root: Value) -> Value | None:
     return fold_value(root)
 
 
-def in_order(root: Value) -> Value | None:
+def in_order(src: tuple[Value, ...]) -> tuple[Value, ...]:
     """Commuting operands in canonical order: a constant last, others by their number."""
-    first, second = root.src
-    if second.op is Op.CONST or (first.op is not Op.CONST and first.order <= second.order):
-        return None
-    return make(root.op, root.dtype, (second, first), root.arg, root.lanes)
+    first, second = src
+    return src if second.op is Op.CONST or (first.op is not Op.CONST and first.order <= second.order) else (second, first)
+
+
+def reordered(root: Value) -> Value | None:
+    """A commuting operation whose operands are not in canonical order."""
+    src = in_order(root.src)
+    return None if src is root.src else make(root.op, root.dtype, src, root.arg, root.lanes)
 
 
 def index_constant(root: Value, c: int) -> Value:
@@ -67,7 +71,7 @@ CONSTANTS = RuleSet(
     rule(one_of(_ELEMENTWISE[2], u, v), folds),
     rule(one_of(_ELEMENTWISE[3], u, v, w), folds),
     rule(apply(Op.INDEX_OF, c), index_constant),
-    rule(one_of(_COMMUTING, s, t), in_order),
+    rule(one_of(COMMUTING, s, t), reordered),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from core.ir.op import Op
 from core.ir.parts import access
 from core.ir.value import Value
 from core.ir.walk import Graph, substitute, substituted, users, with_sources
-from core.passes.arithmetic import ARITHMETIC, FAST_MATH
+from core.passes.arithmetic import ARITHMETIC, COMMUTING, FAST_MATH, in_order
 from core.passes.conversions import CONVERSIONS
 from core.passes.divisions import DIVISIONS
 from core.passes.gates import GATES, absorbed
@@ -52,7 +52,7 @@ def rebuilt(value: Value, src: tuple[Value, ...]) -> Value:
     """The same operation on simpler operands; index values through the constructors that keep them canonical."""
     if value.dtype is INDEX or (value.op is Op.LESS and src[0].dtype is INDEX) or value.op is Op.ALL:
         return index_rebuilt(value, src)
-    return with_sources(value, src)
+    return with_sources(value, in_order(src) if value.op in COMMUTING else src)
 
 
 def _alternatives_merged(graph: Graph, values: Iterable[Value]) -> dict[Value, Value]:

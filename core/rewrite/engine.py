@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.errors import CompilerBug
-from core.ir.op import Op
 from core.ir.value import Value
 from core.ir.walk import Graph, Rebuild, with_sources
-from core.rewrite.rule import Rule, RuleSet
+from core.rewrite.rule import Rule, RuleSet, is_index
 
 STEPS_PER_VALUE = 64  # rules fired per value visited before a table is taken to be circular; real graphs need about one
 
@@ -30,15 +29,21 @@ class Rewritten:
 def rewrite(graph: Graph, rules: RuleSet, *, rebuild: Rebuild = with_sources, steps_per_value: int = STEPS_PER_VALUE) -> Rewritten:
     """Applies `rules` until none fits. Raises CompilerBug where they go round in circles."""
     work = _Rewriting(len(graph.order), rules, rebuild, steps_per_value)
-    memo, ruled, candidates = work.memo, rules.ops, rules.candidates
+    memo, fits = work.memo, rules.fits
     replaced: set[Value] = set()  # values of the graph that became something else
     for value in graph.order:
         if replaced.isdisjoint(value.src):
-            for _, matcher in candidates(value) if value.op in ruled and not (value.free and is_index(value)) else ():
-                if matcher(value) is not None:
-                    break
-            else:  # as most values: nothing to do
+            if not fits(value):  # as most values: nothing to do
                 memo[value] = value
+                continue
+        else:
+            current = rebuild(value, tuple([memo[s] for s in value.src]))
+            done = memo.get(current)
+            if done is None and not fits(current) and all([memo.get(s) is s for s in current.src]):
+                done = memo[current] = current
+            if done is not None:
+                memo[value] = done
+                replaced.add(value)
                 continue
         if work.settled(value) is not value:
             replaced.add(value)
@@ -123,16 +128,6 @@ def _done(memo: dict[Value, Value], waiting: dict[Value, Value], value: Value) -
     if done is None:
         raise CompilerBug("rewrite", f"what replaces {value!r} contains it again")
     return done
-
-
-_INDEX = frozenset(
-    (Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD, Op.LESS, Op.SPECIAL, Op.RANGE)
-)  # a conjunction is none: it may hold conditions on data
-
-
-def is_index(value: Value) -> bool:
-    """Whether it is an index operation in which no data is looked up."""
-    return value.op in _INDEX and not any(atom.op is Op.INDEX_OF for atom in value.free)
 
 
 def _no_end(fired: dict[Rule, int]) -> CompilerBug:

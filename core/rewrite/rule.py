@@ -74,6 +74,16 @@ class RuleSet:
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)
 
+    def fits(self, value: Value) -> bool:
+        """Whether some rule puts something in a value's place. None does for an index in which no data is looked up."""
+        if value.op not in self.ops or (value.free and is_index(value)):
+            return False
+        for _, matcher in self.candidates(value):
+            other = matcher(value)
+            if other is not None and other is not value:
+                return True
+        return False
+
     def candidates(self, value: Value) -> tuple[tuple[Rule, Matcher], ...]:
         """The rules that may fit a value, as far as its `key_of` tells."""
         key = key_of(value)
@@ -85,6 +95,16 @@ class RuleSet:
                 if (e.types is None or value.dtype in e.types) and (len(key) == 2 or possible(e.before, tuple(s.op for s in value.src)))
             )
         return found
+
+
+_INDEX = frozenset(
+    (Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD, Op.LESS, Op.SPECIAL, Op.RANGE)
+)  # a conjunction is none: it may hold conditions on data
+
+
+def is_index(value: Value) -> bool:
+    """Whether it is an index operation in which no data is looked up."""
+    return value.op in _INDEX and not any(atom.op is Op.INDEX_OF for atom in value.free)
 
 
 def key_of(value: Value) -> Key:
