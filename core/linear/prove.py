@@ -76,6 +76,7 @@ class _Prover:
         self.open: dict[Unknown, None] = dict.fromkeys(noted)
         self.seen: dict[tuple[Value, ...], str] = {}
         self.elements: dict[Value, int] = {}
+        self.reach: dict[tuple[Value, Value], tuple[int, int]] = {}
         self.gates: dict[tuple[Value, ...], Value] = {}
 
     def run(self) -> Proofs:
@@ -133,13 +134,22 @@ class _Prover:
 
     def _inside(self, address: Value, size: Value, width: int, gate: Value) -> str:
         """Why `address` to `address + width - 1` may leave [0, size); nothing where they never do."""
-        if _is_within(address, size, width):
+        if _is_within(address, size, width) or (size.op is Op.CONST and self._decided_together(address, parts.integer(size) - width, gate)):
             return ""
         key = (address, size, number(width), gate)
         if key not in self.seen:
             above = subtract(subtract(size, number(width)), address)
             self.seen[key] = self._never_negative(address, gate, address) or self._never_negative(above, gate, address)
         return self.seen[key]
+
+    def _decided_together(self, address: Value, last: int, gate: Value) -> bool:
+        """Whether the bounds under this gate of all addresses that lie a constant apart keep this one within [0, last]."""
+        constant = split(address)[0]
+        base = shifted(address, -constant)
+        known = self.reach.get((base, gate))
+        if known is None:
+            known = self.reach[base, gate] = self.decider.given(gate).bounds(base)
+        return known[0] + constant >= 0 and known[1] + constant <= last
 
     def _never_negative(self, x: Value, gate: Value, address: Value) -> str:
         if own_bounds(x)[0] >= 0 or lower(x) >= 0:

@@ -39,7 +39,7 @@ def rewrite(graph: Graph, rules: RuleSet, *, rebuild: Rebuild = with_sources, st
         else:
             current = rebuild(value, tuple([memo[s] for s in value.src]))
             done = memo.get(current)
-            if done is None and not fits(current) and all([memo.get(s) is s for s in current.src]):
+            if done is None and not fits(current) and all(memo.get(s) is s for s in current.src):
                 done = memo[current] = current
             if done is not None:
                 memo[value] = done
