@@ -160,7 +160,9 @@ class _Lowering:
 
     def _elementwise(self, node: Elementwise, operands: list[Elements]) -> Elements:
         axes = joined(self.order, operands)
-        return Elements(axes, tuple([_apply(node, src) for src in zip(*[o.over(axes) for o in operands], strict=True)]))
+        every = list(zip(*[o.over(axes) for o in operands], strict=True))
+        made = {src: _apply(node, src) for src in dict.fromkeys(every)}
+        return Elements(axes, tuple([made[src] for src in every]))
 
     def _reduce(self, number_: int, site: Site, node: Reduce, operand: dict[Phase, Elements]) -> dict[Phase, Elements]:
         instance = self.nest.sites.instances[site.instance]

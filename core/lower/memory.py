@@ -20,7 +20,7 @@ from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, alu, constant, make
 from core.kernel.node import Const, ImageShape, Load, Store, value_dtype
-from core.lower.elements import Elements, joined, points, size_of
+from core.lower.elements import Elements, joined, numbers, points, size_of, strides_of
 from core.lower.places import Group, Places, chunks
 from core.schedule.axis import Axis
 from core.schedule.nest import Nest
@@ -42,7 +42,7 @@ class Memory:
         self.loaded: dict[int, dict[Value, None]] = {}
         self.placed: dict[tuple[Value, Value, tuple[Axis, ...]], Places] = {}
         self.conjunctions: dict[tuple[Value, ...], Value] = {}
-        self.decided: dict[tuple[object, ...], Value] = {}
+        self.decided: dict[tuple[Value, tuple[Axis, ...]], list[Value]] = {}
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -56,13 +56,14 @@ class Memory:
         places = self._places(site, node.src, operands, substitution)
         axes = places.axes
         if isinstance(node, Const):
-            return Elements(axes, tuple([_constant(node, access) for access in places.accesses()]))
-        if node.image is not None:
-            return Elements(axes, tuple([self._texel_element(node, node.image, access) for access in places.accesses()]))
+            return Elements(axes, tuple(places.each(lambda access: _constant(node, access))))
+        image = node.image
+        if image is not None:
+            return Elements(axes, tuple(places.each(lambda access: self._texel_element(node, image, access))))
         tokens = alone if node.buffer in self.written else ()
         group = self._group(node.dtype, places)
         if group is None:
-            return Elements(axes, tuple([self._load(node, access, tokens) for access in places.accesses()]))
+            return Elements(axes, tuple(places.each(lambda access: self._load(node, access, tokens))))
         loaded: dict[int, Value] = {}
         for chunk in chunks(axes, group):
             first = places.at(chunk[0])
@@ -160,42 +161,37 @@ class Memory:
         ways = tuple([axis for axis in axes if axis in varying])
         if not ways and not opaque:
             return Places(axes, (rest,), size_of(axes), strides=strides)
-        conditions = [(c, [a for a in moving if a.var in c.free]) for c in conjuncts(rest.valid)]
-        in_index = [a for a in moving if a.var in rest.index.free]
         named = [(atom, [index_of(v) for v in elements.over(ways)]) for atom, elements in opaque]
-        bases = []
-        for n, digits in enumerate(points(ways)):
-            values = {atom: over[n] for atom, over in named}
-            valid = self._valid(conditions, digits, values)
-            bases.append(NOWHERE if valid is FALSE else simplified(self._at(rest.index, in_index, digits, values), valid))
-        return Places(axes, tuple(bases), size_of(axes), ways, strides)
+        indices = self._column(rest.index, moving, named, ways)
+        conditions = [self._column(c, moving, named, ways) for c in conjuncts(rest.valid)]
+        every = list(zip(indices, *conditions, strict=True))
+        bases = {each: number_ for number_, each in enumerate(dict.fromkeys(every))}
+        accesses = tuple([self._simplified(index, those) for index, *those in bases])
+        which = [bases[each] for each in every]
+        return Places(axes, accesses, size_of(axes), [which[n] for n in numbers(axes, strides_of(ways))], strides)
 
-    def _valid(self, conditions: list[tuple[Value, list[Axis]]], digits: dict[Axis, int], values: dict[Value, Value]) -> Value:
-        """The conjunction of conditions with these digits of the axes each names."""
-        kept = []
-        for condition, named in conditions:
-            here = self._at(condition, named, digits, values)
-            if here is FALSE:
-                return FALSE
-            if here is not TRUE:
-                kept.append(here)
-        key = tuple(kept)
-        found = self.conjunctions.get(key)
-        if found is None:
-            found = self.conjunctions[key] = all_of(kept)
-        return found
+    def _simplified(self, index: Value, conditions: list[Value]) -> Access:
+        """The access at an index where all of the conditions hold."""
+        key = tuple(conditions)
+        valid = self.conjunctions.get(key)
+        if valid is None:
+            valid = self.conjunctions[key] = all_of(key)
+        return NOWHERE if valid is FALSE else simplified(index, valid)
 
-    def _at(self, x: Value, axes: list[Axis], digits: dict[Axis, int], values: dict[Value, Value]) -> Value:
-        """An index or condition with these digits of the axes it names, and these values of other nodes."""
-        if values and not x.free.isdisjoint(values):
-            return Substitution({**{a.var: number(digits[a]) for a in axes}, **values})(x)
+    def _column(self, x: Value, moving: list[Axis], named: list[tuple[Value, list[Value]]], ways: tuple[Axis, ...]) -> list[Value]:
+        """An index or condition at each point of `ways`: the digits of the axes it names, and the values of other nodes, in place."""
+        axes = tuple([a for a in moving if a.var in x.free])
+        values = [(atom, over) for atom, over in named if atom in x.free]
+        if values:
+            at = [{a.var: number(digits[a]) for a in axes} for digits in points(ways)]
+            return [Substitution({**digits, **{atom: over[n] for atom, over in values}})(x) for n, digits in enumerate(at)]
         if not axes:
-            return x
-        key = (x, *[digits[a] for a in axes])
-        found = self.decided.get(key)
+            return [x] * size_of(ways)
+        found = self.decided.get((x, axes))
         if found is None:
-            found = self.decided[key] = Substitution({a.var: number(digits[a]) for a in axes})(x)
-        return found
+            found = [Substitution({a.var: number(d) for a, d in digits.items()})(x) for digits in points(axes)]
+            self.decided[x, axes] = found
+        return found if axes == ways else [found[n] for n in numbers(ways, strides_of(axes))]
 
     def _group(self, dtype: DType, places: Places, *, texel: bool = False) -> Group | None:
         """The widest vector access along one of the axes: consecutive, of one gate, aligned, whole."""
