@@ -14,7 +14,9 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from core import COMPILER, LatheError
 from service.address import address_in
@@ -231,7 +233,18 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _told(request, from_status(error.status_code, str(error.detail), error.headers))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:  # the framework names those of the first route that has this path
+        headers["allow"] = ", ".join(sorted(_methods(request)))
+    return _told(request, from_status(error.status_code, str(error.detail), headers))
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods of all routes of this path."""
+    routes: list[BaseRoute] = request.app.routes
+    return {
+        method for route in routes if route.matches(request.scope)[0] is not Match.NONE for method in getattr(route, "methods", None) or ()
+    }
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -22,6 +22,7 @@ GZIP_LEVEL = 6
 WINDOW_MOST = 8 << 20  # bytes of window a zstd frame may ask for; what RFC 9659 allows in HTTP
 CHUNK = 1 << 16
 ZSTD_STEP = 256  # bytes inflated at once: one block of four may stand for 128 KiB, so a step for 8 MiB at most
+PARTS_MOST = 64  # gzip members or zstd frames in one body: what follows each is copied, so many small ones would take quadratic time
 WORTH_CODING = 1024  # bytes below which an answer is sent as it is
 
 
@@ -62,7 +63,9 @@ def _gunzipped(sent: bytes, most: int) -> bytes:
     held = 0
     rest = sent
     try:
-        while rest:
+        for _ in range(PARTS_MOST):
+            if not rest:
+                return b"".join(parts)
             member = zlib.decompressobj(wbits=31)
             while not member.eof:
                 part = member.decompress(rest, CHUNK)
@@ -75,7 +78,7 @@ def _gunzipped(sent: bytes, most: int) -> bytes:
                     raise BodyTooLarge(limit="inflated_bytes", allowed=most)
     except zlib.error as error:
         raise HttpRefused(400, f"the body is not gzip: {error}") from None
-    return b"".join(parts)
+    raise HttpRefused(400, f"the gzip body has more than {PARTS_MOST} members")
 
 
 def _unzstd(sent: bytes, most: int) -> bytes:
@@ -83,7 +86,9 @@ def _unzstd(sent: bytes, most: int) -> bytes:
     held = 0
     rest = sent
     try:
-        while rest:
+        for _ in range(PARTS_MOST):
+            if not rest:
+                return b"".join(parts)
             frame = zstandard.ZstdDecompressor(max_window_size=WINDOW_MOST).decompressobj()
             for start in range(0, len(rest), ZSTD_STEP):  # one call inflates all it is given
                 part = frame.decompress(rest[start : start + ZSTD_STEP])
@@ -98,7 +103,7 @@ def _unzstd(sent: bytes, most: int) -> bytes:
                 raise HttpRefused(400, "the zstd body ends too soon")
     except zstandard.ZstdError as error:
         raise HttpRefused(400, f"the body is not zstd: {error}") from None
-    return b"".join(parts)
+    raise HttpRefused(400, f"the zstd body has more than {PARTS_MOST} frames")
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,7 @@ from service.services import services
 T = TypeVar("T")
 
 JSON = "application/json"
+INFLATED_AT_ONCE = 16384  # bytes as sent; of more the event loop would notice
 CALL = "lathe.call"  # where handlers find the front's account of the request, in the scope
 BODY = "lathe.body"  # where `front` leaves a body it has read already, in the scope
 
@@ -35,7 +36,10 @@ async def content(request: Request) -> bytes:
     if not isinstance(sent, bytes):
         length = request.headers.get("content-length")
         sent = await received(request.receive, length, settings.body_bytes, settings.body_seconds)
-    return inflated(sent, request.headers.get("content-encoding", ""), settings.inflated_bytes)
+    coding = request.headers.get("content-encoding", "")
+    if coding and len(sent) > INFLATED_AT_ONCE:
+        return await asyncio.to_thread(inflated, sent, coding, settings.inflated_bytes)
+    return inflated(sent, coding, settings.inflated_bytes)
 
 
 def media_type(header: str | None) -> None:

@@ -32,6 +32,11 @@ _BODY: dict[str, Any] = {
         "requests": {"type": "array", "items": REQUEST_SCHEMA, "minItems": 1, "maxItems": 2},
         "key": {**KEY, "description": "of a stored program"},
     },
+    "oneOf": [
+        {"required": ["request"], "properties": {"requests": False}},
+        {"required": ["requests"], "properties": {"request": False, "key": False}},
+        {"required": ["key"], "properties": {"request": False, "requests": False}},
+    ],
     "description": "one or two requests, or a request and the key of a stored program, or such a key alone",
 }
 
@@ -87,7 +92,7 @@ async def _sides(parts: Services, body: bytes) -> list[Side]:
         if not isinstance(value["requests"], list):
             raise WireError("/requests", expected="an array of requests", got=value["requests"])
         requests += [(f"/requests/{i}", one) for i, one in enumerate(value["requests"])]
-    if not 1 <= len(requests) + ("key" in value) <= 2:
+    if not 1 <= len(requests) + ("key" in value) <= 2 or ("requests" in value and len(value) > 1):
         raise WireError("", expected="one request or two, or a request and a key, or a key", got=value)
     found = [await asyncio.to_thread(_side, one, parts.limits, at) for at, one in requests]
     if "key" in value:

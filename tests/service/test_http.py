@@ -27,6 +27,11 @@ async def test_another_method_is_a_405_that_names_those_allowed(service: Running
     assert response.headers["allow"]
 
 
+async def test_all_methods_of_a_path_are_allowed_together(service: Running) -> None:
+    assert "DELETE, GET" == (await service.client.put(f"/jobs/{NO_KEY}")).headers["allow"]
+    assert "GET, HEAD" == (await service.client.put(f"/program/{NO_KEY}")).headers["allow"]
+
+
 async def test_every_limit_is_listed_by_the_name_errors_give_it() -> None:
     async with running(body_bytes=1234, limit_nodes=77) as service:
         limits = (await service.client.get("/limits")).json()
