@@ -233,7 +233,7 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = dict(error.headers or {})
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
     if error.status_code == 405:  # the framework names those of the first route that has this path
         headers["allow"] = ", ".join(sorted(_methods(request)))
     return _told(request, from_status(error.status_code, str(error.detail), headers))
@@ -241,10 +241,8 @@ async def _framework(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> set[str]:
     """The methods of all routes of this path."""
-    routes: list[BaseRoute] = request.app.routes
-    return {
-        method for route in routes if route.matches(request.scope)[0] is not Match.NONE for method in getattr(route, "methods", None) or ()
-    }
+    routes = [route for router in (*ROUTERS, *WITH_DEVICES) for route in router.routes if isinstance(route, APIRoute)]
+    return {method for route in routes if route.matches(request.scope)[0] is not Match.NONE for method in route.methods or ()}
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
