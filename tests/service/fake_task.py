@@ -25,8 +25,14 @@ def program(body: dict[str, Any]) -> bytes:
 
 
 def run(job: Job) -> Outcome:
-    """What `do` says: run for ever, die, die the first time, eat memory, wait for a file, or fail in some way."""
+    """What `do` says: run for ever, die, die the first time, eat memory, take a time, wait for a file, or fail in some way.
+
+    `tally`: a file that gets a line for each attempt, with the process whose worker this is.
+    """
     body = json.loads(job.request)
+    if "tally" in body:
+        with Path(body["tally"]).open("a") as tally:  # short lines that are appended are never torn
+            tally.write(f"{body['kernel']} {os.getppid()}\n")
     match body.get("do"):
         case "spin":
             Path(body["file"]).write_text(str(os.getpid()))
@@ -48,6 +54,8 @@ def run(job: Job) -> Outcome:
                 return Failed(OutOfMemory(allowed=int(body.get("allowed", 0))))
         case "eat_unseen":
             return Made(bytes(1 << 60), b"", Origin("", b"", b""))
+        case "take":
+            time.sleep(body["seconds"])
         case "wait":
             Path(body["file"]).write_text(str(os.getpid()))
             while not Path(body["file"] + ".go").exists():
