@@ -35,6 +35,7 @@ class Answer:
         self.packed = record.packed
         self.seconds = record.seconds
         self.tag = hashlib.sha256(record.content).hexdigest()[:32]
+        self._whole: dict[tuple[Coding, bool], tuple[bytes, bytes]] = {}
         self._sent: dict[Coding, tuple[Headers, bytes]] = {}
 
     @property
@@ -73,6 +74,15 @@ class Answer:
         found = self._sent.get(coding)
         if found is None:
             found = self._sent[coding] = self._encoded(coding)
+        return found
+
+    def whole(self, coding: Coding, public: bool) -> tuple[bytes, bytes]:
+        """What a plain `GET` is answered with: the lines of the head that belong to the program, as HTTP/1.1 has them, and the body."""
+        found = self._whole.get((coding, public))
+        if found is None:
+            headers, body = self.sent(coding)
+            lines = [*headers, (b"cache-control", immutable(public))]
+            found = self._whole[coding, public] = b"".join(b"%b: %b\r\n" % line for line in lines), body
         return found
 
     def _encoded(self, coding: Coding) -> tuple[Headers, bytes]:

@@ -75,13 +75,24 @@ class Catalog:
 
     def ready(self, key: Key) -> Answer | None:
         """The program, if it is held ready in this process. Never waits."""
+        found = self.held_ready(key)
+        if found is None:
+            self._misses.inc()
+        else:
+            self.count_ready()
+        return found
+
+    def held_ready(self, key: Key) -> Answer | None:
+        """As `ready`, and not counted: for whoever may leave the answer to somebody else."""
         held = self._ready.get(key)
         if held is None or held[1] <= self._clock():
-            self._misses.inc()
             return None
         self._ready.move_to_end(key)
-        self._hits.inc()
         return held[0]
+
+    def count_ready(self) -> None:
+        """Counts one answer that was held ready."""
+        self._hits.inc()
 
     async def program(self, key: Key) -> Answer | None:
         """The program, or None where there is none. Raises Quarantined where a device has found it wrong."""

@@ -6,6 +6,7 @@ uvicorn waits for ever for a request's head, keeps one of any size, and waits fo
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +29,17 @@ class Bounds:
     connections: int
 
 
-class Config(uvicorn.Config):
-    """uvicorn's, with the bounds of connections."""
+# The whole answer to a GET: its URL, its headers, the client's address, what goes with every answer. None: the application has to be asked.
+AtOnce = Callable[[bytes, list[tuple[bytes, bytes]], str, list[tuple[bytes, bytes]]], bytes | None]
 
-    def __init__(self, app: Any, bounds: Bounds, **more: Any) -> None:
+
+class Config(uvicorn.Config):
+    """uvicorn's, with the bounds of connections, and what can be answered without the application."""
+
+    def __init__(self, app: Any, bounds: Bounds, at_once: AtOnce | None = None, **more: Any) -> None:
         super().__init__(app, http=Connection, **more)
         self.bounds = bounds
+        self.at_once = at_once
 
 
 class Connection(HttpToolsProtocol):
@@ -43,6 +49,7 @@ class Connection(HttpToolsProtocol):
     _bounds: Bounds
     _head: int | None  # bytes of the head that is being read; None between a head and the next request
     _head_timer: asyncio.TimerHandle | None = None
+    _is_answered = False  # the request that is being read, at once
     _stall_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -62,19 +69,47 @@ class Connection(HttpToolsProtocol):
         if self._head is not None:
             self._head += len(data)
         super().data_received(data)
-        if self._head is not None and self._head > self._bounds.head_bytes:
-            self._refuse(HttpRefused(431, "the head of the request is too large", limit="head_bytes", allowed=self._bounds.head_bytes))
+        if self._head is not None:  # there is more of it to come
+            if self._head > self._bounds.head_bytes:
+                self._refuse(HttpRefused(431, "the head of the request is too large", limit="head_bytes", allowed=self._bounds.head_bytes))
+            elif self._head_timer is None:
+                self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         if self._head is None:
             self._head = 0
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
     def on_headers_complete(self) -> None:
         self._head_ended()
-        super().on_headers_complete()
+        answer = self._at_once()
+        if answer is None:
+            super().on_headers_complete()
+            return
+        self._is_answered = True
+        self.transport.write(answer)
+
+    def on_message_complete(self) -> None:
+        if not self._is_answered:
+            super().on_message_complete()
+            return
+        self._is_answered = False
+        self.on_response_complete()
+
+    def _at_once(self) -> bytes | None:
+        parser = self.parser
+        if (
+            self.config.at_once is None
+            or self._answering
+            or self.flow.write_paused
+            or self.transport.is_closing()
+            or parser.get_method() != b"GET"
+            or parser.get_http_version() != "1.1"
+            or not parser.should_keep_alive()
+        ):
+            return None
+        client = self.client
+        return self.config.at_once(self.url, self.headers, client[0] if client else "", self.server_state.default_headers)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -1,7 +1,7 @@
 """The outermost layer: every request gets its id, its line in the log and its count here, and every error its problem document.
 
-It is also the hot path: `GET` and `HEAD` of a stored program, and `POST /compile` with a body seen before, are answered here,
-ahead of the framework, with the same headers as behind it.
+It is also a hot path: `GET` and `HEAD` of a stored program, and `POST /compile` with a body seen before, are answered here, ahead of
+the framework, with the same headers as behind it. (Most `GET`s of a program do not come this far: see `hot`.)
 """
 
 from __future__ import annotations
@@ -143,7 +143,6 @@ class Front:
         self._seen = Seen(services.settings.seen_bodies)
         self._access = services.access
         self._tracing = services.tracing
-        self._counts: dict[tuple[str, str, int], tuple[Any, Any]] = {}
 
     def life(self) -> AbstractAsyncContextManager[object]:
         """The app's life, for whoever serves it without a server: start on entering, drain and end on leaving."""
@@ -235,14 +234,8 @@ class Front:
 
     def _account(self, call: Call, route: str) -> None:
         seconds = time.perf_counter() - call.started
-        what = (route, call.method if call.method in METHODS else "other", call.status)
-        counts = self._counts.get(what)
-        if counts is None:
-            metrics = self._services.metrics
-            counts = metrics.http_requests.labels(*what), metrics.http_request_seconds.labels(route)
-            self._counts[what] = counts
-        counts[0].inc()
-        counts[1].observe(seconds)
+        method = call.method if call.method in METHODS else "other"
+        self._services.metrics.http.series(route, method, call.status).add(seconds)
         if self._services.access_log.enabled:
             self._services.access_log.line(
                 method=call.method, path=call.path, status=call.status, seconds=seconds, request_id=call.request_id,

@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, Hi
 from prometheus_client import disable_created_metrics as _disable_created_metrics
 from prometheus_client.exposition import choose_encoder
 
+from service.http_metrics import HttpMetrics
+
 _disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series per counter, which nobody reads
 
 FAST_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -36,10 +38,8 @@ class Metrics:
         def histogram(name: str, text: str, *labels: str, buckets: tuple[float, ...]) -> Histogram:
             return Histogram(name, text, labels, namespace="lathe", registry=self.registry, buckets=buckets)
 
-        self.http_requests = counter("http_requests", "Requests answered.", "route", "method", "status")
-        self.http_request_seconds = histogram(
-            "http_request_seconds", "Time from a request's headers to the end of its answer.", "route", buckets=STAGE_S
-        )
+        self.http = HttpMetrics(STAGE_S)
+        self.registry.register(self.http)
         self.compile_requests = counter(
             "compile_requests",
             "Compile requests, by target and result: hit, coalesced, compiled, or an error's category.",

@@ -23,6 +23,7 @@ from service import logs
 from service.app import build
 from service.connection import Bounds, Config
 from service.front import Front
+from service.hot import Hot
 from service.services import Services
 from service.settings import Settings
 from service.tracing import NoTracing
@@ -85,6 +86,7 @@ def run(front: Front, services: Services) -> int:
     config = Config(
         front,
         Bounds(settings.head_bytes, settings.head_seconds, settings.stall_seconds, settings.connections_limit),
+        Hot(services).answer,
         host=settings.host,
         port=settings.port,
         loop="uvloop",
