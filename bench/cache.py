@@ -18,6 +18,7 @@ from pathlib import Path
 
 import uvloop
 
+from bench import levels
 from bench.kernels import OWN, read_cases
 from bench.load import Loaded, load, request
 from bench.processes import Reply, Server, ServerTrouble, ask, running
@@ -69,6 +70,7 @@ def measure(requests: int, connections: int, rounds: int, tell: Callable[[str], 
         "kernel": KERNEL,
         "bytes": {call.name: {"sent": len(call.sent), "body": len(call.reply.body)} for call in calls},
         "calls": {name: _call_json(by_server) for name, by_server in turns.items()},
+        "levels": levels.measure(requests, connections, rounds, tell),
     }
 
 
@@ -149,4 +151,4 @@ def text(found: dict[str, object]) -> str:
             f"  {name:22}{row['per_second']:12.0f}{row['per_second_of_bare']:8.2f}×{row['cpu_us']:13.1f}{row['cpu_of_bare']:8.2f}×"
             for name, row in by_server.items()
         ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *levels.text(found["levels"])])  # type: ignore[arg-type]  # as `measure` makes them

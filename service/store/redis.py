@@ -21,10 +21,10 @@ TOGETHER = 2000  # names in one look
 
 @dataclass(slots=True)
 class _Look:
-    """Names that are asked for together, and who waits for them."""
+    """Names that are asked for together, and who waits for how many of them, in their order."""
 
     names: list[Name] = field(default_factory=list)
-    values: asyncio.Future[list[bytes | None]] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    waiting: list[tuple[int, asyncio.Future[list[bytes | None]]]] = field(default_factory=list)
 
 
 class RedisStore:
@@ -47,10 +47,10 @@ class RedisStore:
             self._waiting.append(_Look())
             asyncio.get_running_loop().call_soon(self._begin)  # not at once: who asks in this turn of the loop comes along
         look = self._waiting[-1]
-        first = len(look.names)
+        answer: asyncio.Future[list[bytes | None]] = asyncio.get_running_loop().create_future()
         look.names += names
-        values = await asyncio.shield(look.values)
-        return values[first : first + len(names)]
+        look.waiting.append((len(names), answer))
+        return await answer
 
     def _begin(self) -> None:
         while self._waiting and len(self._looking) < LOOKS:
@@ -66,13 +66,20 @@ class RedisStore:
         names = look.names
         try:
             values = await self._link.call(lambda client: self._values(client, names))
-            look.values.set_result(values)
         except asyncio.CancelledError:
-            look.values.cancel()
+            for _, answer in look.waiting:
+                answer.cancel()
             raise
         except Exception as error:
-            look.values.set_exception(error)
-            look.values.exception()  # seen, also where all who asked have gone away
+            for _, answer in look.waiting:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        first = 0
+        for count, answer in look.waiting:
+            if not answer.done():  # else whoever asked has gone away
+                answer.set_result(values[first : first + count])
+            first += count
 
     async def _values(self, client: Client, names: Sequence[Name]) -> list[bytes | None]:
         if not self._link.is_cluster:

@@ -7,7 +7,7 @@ now and then finds it back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -102,25 +102,28 @@ class Link:
         await self.client.aclose()
 
 
-async def _within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
+async def _within(seconds: float, work: Awaitable[T]) -> T:
     """The result of the work. Raises TimeoutError after so many seconds in which this process could have heard of it."""
     loop = asyncio.get_running_loop()
-    task = loop.create_task(work)
-    wait_s, stalled_s = seconds, 0.0
+    due = loop.time() + seconds
+    stalled_s = 0.0
+
+    def ring() -> None:
+        nonlocal due, stalled_s, timer
+        late_s = loop.time() - due
+        stalled_s += late_s
+        if late_s < STALL_S or stalled_s > STALLS_MOST_S:
+            limit.reschedule(loop.time())
+            return
+        due = loop.time() + late_s  # the answer may have come while nobody could listen: as long again is waited for it
+        timer = loop.call_at(due, ring)
+
+    timer = loop.call_at(due, ring)
     try:
-        while True:
-            rings = loop.time() + wait_s
-            done, _ = await asyncio.wait((task,), timeout=wait_s)
-            if done:
-                return task.result()
-            wait_s = loop.time() - rings  # the answer may have come while nobody could listen: as long again is waited for it
-            stalled_s += wait_s
-            if wait_s < STALL_S or stalled_s > STALLS_MOST_S:
-                raise TimeoutError(f"no answer within {seconds:g} s")
+        async with asyncio.timeout(None) as limit:
+            return await work
     finally:
-        if not task.done():
-            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else will look at it
-            task.cancel()
+        timer.cancel()
 
 
 def _client(address: Address, timeout_s: float, connections: int, tls: Tls) -> Client:
