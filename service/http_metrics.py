@@ -72,7 +72,7 @@ class HttpMetrics(Collector):
             buckets: list[tuple[str, float]] = []
             for bound, count in zip((*self._bounds, float("inf")), times.buckets, strict=True):
                 total += count
-                buckets.append((floatToGoString(bound), total))
+                buckets.append((floatToGoString(bound), total))  # type: ignore[no-untyped-call]  # it takes a float and gives text
             if total:
                 seconds.add_metric((route,), buckets, times.seconds)
         yield seconds
