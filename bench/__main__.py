@@ -5,6 +5,8 @@
     python -m bench plot RUN.json -o PICTURE.svg
     python -m bench profile [--corpus FILE …] [--sample N --seed S] [--kernel ID …]
     python -m bench cache [--json OUT]
+    python -m bench faults [--only FAULT …] [--seconds 30] [--json OUT]
+    python -m bench soak [--compiles 100000] [--hits 1000000] [--json OUT]
 
 A corpus is JSON Lines, gzipped or not: objects with `id` and `ast`. Without one, the project's own kernels are measured.
 """
@@ -17,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import cache, compiling, profiling
+from bench import cache, compiling, faults, profiling, soak
 from bench.compare import compared
 from bench.kernels import OWN, Case, read_cases
 from bench.plot import svg
@@ -31,7 +33,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """The exit status: 2 where a file holds not what it should, 1 where a server does not do what it should."""
     given = _parser().parse_args(words)
     try:
-        {"compile": _compile, "compare": _compare, "plot": _plot, "profile": _profile, "cache": _cache}[given.command](given)
+        COMMANDS[given.command](given)
     except (OSError, ValueError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
@@ -69,6 +71,18 @@ def _parser() -> argparse.ArgumentParser:
     hits.add_argument("--connections", type=_positive, default=16, help="at once (16)")
     hits.add_argument("--rounds", type=_positive, default=9, help="turns of each server and call (9)")
     hits.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
+    failing = commands.add_parser("faults", help="replicas under load while things go wrong around them")
+    failing.add_argument("--only", nargs="+", choices=sorted(faults.FAULTS), default=list(faults.FAULTS), metavar="FAULT")
+    failing.add_argument("--seconds", type=float, default=30.0, help="for each fault (30)")
+    failing.add_argument("--calm", type=float, default=6.0, help="seconds of load after each (6)")
+    failing.add_argument("--replicas", type=_positive, default=3)
+    failing.add_argument("--rate", type=float, default=20.0, help="requests a second (20)")
+    failing.add_argument("--seed", type=int, default=1337)
+    failing.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
+    soaked = commands.add_parser("soak", help="does a service grow?")
+    soaked.add_argument("--compiles", type=_positive, default=100_000, help="new kernels (100000)")
+    soaked.add_argument("--hits", type=_positive, default=1_000_000, help="of earlier ones (1000000)")
+    soaked.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
     return parser
 
 
@@ -132,9 +146,33 @@ def _cache(given: argparse.Namespace) -> None:
     print(cache.text(found))
 
 
+def _faults(given: argparse.Namespace) -> None:
+    found = faults.measure(given.only, given.seconds, given.calm, given.replicas, given.rate, given.seed, _tell)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    print(faults.text(found))
+
+
+def _soak(given: argparse.Namespace) -> None:
+    found = soak.measure(given.compiles, given.hits, _tell)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    print(soak.text(found))
+
+
 def _tell(progress: str) -> None:
     print(progress, file=sys.stderr, flush=True)
 
+
+COMMANDS = {
+    "compile": _compile,
+    "compare": _compare,
+    "plot": _plot,
+    "profile": _profile,
+    "cache": _cache,
+    "faults": _faults,
+    "soak": _soak,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -335,7 +335,7 @@ async def _state(port: int) -> str:
 def text(found: dict[str, object]) -> str:
     """The measurement for a terminal."""
     lines = [
-        f"{found['replicas']} replicas, {found['rate']:g} requests a second, {found['new']} of them for new kernels; {found['resent']} sent again",
+        f"{found['replicas']} replicas, {found['rate']:g} requests a second, {found['new']} new kernels, {found['resent']} sent again",
         f"{'':32}{'answers':>9}{'wrong':>7}{'lost':>6}{'other':>7}{'median':>9}{'p99':>9}{'slowest':>9}  ms{'back':>8} s",
     ]
     phases: dict[str, dict[str, float]] = found["phases"]  # type: ignore[assignment]  # as `Seen.to_json` makes them

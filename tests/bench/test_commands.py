@@ -105,6 +105,20 @@ def test_cache_hits_are_counted_beside_a_bare_server(tmp_path: Path) -> None:
             assert row["per_second"] > 0
             assert row["cpu_us"] > 0
         assert (1.0, 1.0) == (by_server["bare"]["per_second_of_bare"], by_server["bare"]["cpu_of_bare"])
+    assert [1, 4] == [row["connections"] for row in found["levels"]["redis"]]
+    assert {"memory", "redis"} == found["levels"]["misses"].keys()
+    assert all(row["kernels"] > 40 and row["miss_ms"] > 0 for row in found["levels"]["misses"].values())
+
+
+def test_a_soak_tells_memory_and_files_over_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "soak.json"
+
+    assert 0 == main(["soak", "--compiles", "40", "--hits", "200", "--json", str(out)])
+
+    found = json.loads(out.read_text())
+    assert (40, 200) == (found["compiles"], found["hits"])
+    assert all(sample["server_kib"] > 0 and sample["server_files"] > 0 for sample in found["samples"])
+    assert "the server has grown by" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", ["{}", '{"id": "a"}', "[]", "nonsense"])
