@@ -314,6 +314,7 @@ async def _stage(place: Path, redis: RedisServer, count: int, draw: random.Rando
 async def _back(stage: Stage) -> float:
     """Seconds until every replica is ready and not degraded."""
     begun = time.monotonic()
+    states: list[str] = []
     while time.monotonic() < begun + BACK_S:
         states = [await _state(server.port) for server in stage.replicas.servers]
         if set(states) == {"ready"}:

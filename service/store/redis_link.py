@@ -109,21 +109,21 @@ async def _within(seconds: float, work: Awaitable[T]) -> T:
     stalled_s = 0.0
 
     def ring() -> None:
-        nonlocal due, stalled_s, timer
+        nonlocal due, stalled_s
         late_s = loop.time() - due
         stalled_s += late_s
         if late_s < STALL_S or stalled_s > STALLS_MOST_S:
             limit.reschedule(loop.time())
             return
         due = loop.time() + late_s  # the answer may have come while nobody could listen: as long again is waited for it
-        timer = loop.call_at(due, ring)
+        timers.append(loop.call_at(due, ring))
 
-    timer = loop.call_at(due, ring)
+    timers = [loop.call_at(due, ring)]
     try:
         async with asyncio.timeout(None) as limit:
             return await work
     finally:
-        timer.cancel()
+        timers[-1].cancel()
 
 
 def _client(address: Address, timeout_s: float, connections: int, tls: Tls) -> Client:

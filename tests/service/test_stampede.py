@@ -25,10 +25,9 @@ REPLICAS, CLIENTS, KERNELS = 3, 600, 20
 FEW = 7  # kernels; as with 20, three replicas that take turns get each of them
 
 
-def replicas(stack: ExitStack, store: str, **settings: object) -> list[Service]:
+def replicas(stack: ExitStack, store: str, lease_seconds: float = 20) -> list[Service]:
     """Their store is given all the time it wants: here nothing is wrong with it but a busy machine."""
-    settings = {"store_timeout_s": 20, "lease_seconds": 20, **settings}
-    return [stack.enter_context(served(FAKE, store=store, **settings)) for _ in range(REPLICAS)]
+    return [stack.enter_context(served(FAKE, store=store, store_timeout_s=20, lease_seconds=lease_seconds)) for _ in range(REPLICAS)]
 
 
 async def stampede(client: Balanced, bodies: list[dict[str, Any]], times: int) -> list[Answer]:
