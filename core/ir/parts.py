@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from core.dtypes import Number
 from core.ir.op import Op
@@ -37,8 +37,7 @@ def coefficients(total: Value) -> tuple[int, tuple[int, ...]]:
     return constant_part, factors
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(NamedTuple):
     """A buffer argument. access: "read", "write" or "readwrite". alignment: of its start, in bytes."""
 
     number: int
@@ -54,8 +53,7 @@ def param(value: Value) -> Param:
     return Param(number, access, image, alignment)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """An array of a work-group."""
 
     number: int
@@ -69,8 +67,7 @@ def shared(value: Value) -> Shared:
     return Shared(number, elements)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """A LOAD or a STORE. stored: of a STORE. alternative: of a gated LOAD. tokens: what must have happened before; no values."""
 
     array: Value
@@ -99,10 +96,18 @@ def access(value: Value) -> Access:
     return Access(src[0], src[1:after], None, src[after] if gated else None, src[after + 1] if gated else None, src[end:])
 
 
-def lanes_moved(value: Value) -> int:
-    """How many elements a LOAD or a STORE moves."""
+def moved(value: Value) -> Value:
+    """What a LOAD gives or a STORE stores."""
     if value.op is Op.LOAD:
-        return value.lanes
+        return value
     assert isinstance(value.arg, tuple)
     addresses: int = value.arg[0]
-    return value.src[1 + addresses].lanes
+    return value.src[1 + addresses]
+
+
+def without_tokens(value: Value) -> tuple[Value, ...]:
+    """What a LOAD or a STORE computes with: its operands but for what only must have happened before."""
+    assert isinstance(value.arg, tuple)
+    addresses, gated = value.arg
+    store = value.op is Op.STORE
+    return value.src[: 1 + addresses + (1 + gated if store else 2 * gated)]

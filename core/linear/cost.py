@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from core.index import multiply, number, scale
 from core.index.linear import weighted
 from core.ir.op import OPS, Op
-from core.ir.parts import coefficients, integer, lanes_moved, param, shared
+from core.ir.parts import coefficients, integer, moved, param, shared
 from core.ir.value import Value
 from core.linear.listing import Listing
 
@@ -41,16 +41,16 @@ def count(listing: Listing, work_items: Value) -> Count:
     spent: list[tuple[Value, int, int]] = []  # how often, operations, bytes
     widest: dict[int, int] = {}
     arrays: set[Value] = set()
-    operations = moved = 0
+    operations = size = 0
     for v in listing.body:
         op = v.op
         per_lane = _PER_LANE.get(op)
         if per_lane is not None:
             operations += per_lane * v.lanes
         elif op is Op.LOAD or op is Op.STORE:
-            array, lanes = v.src[0], lanes_moved(v)
+            array, lanes = v.src[0], moved(v).lanes
             if array.op is Op.PARAM:
-                moved += lanes * array.dtype.itemsize
+                size += lanes * array.dtype.itemsize
                 facts = param(array)
                 if facts.image is None and lanes > widest.get(facts.number, 1):
                     widest[facts.number] = lanes
@@ -59,13 +59,13 @@ def count(listing: Listing, work_items: Value) -> Count:
         elif op is Op.SUM or op is Op.PRODUCT:
             operations += _of_index(v)
         else:
-            spent.append((turns[-1], operations, moved))
-            operations = moved = 0
+            spent.append((turns[-1], operations, size))
+            operations = size = 0
             if op is Op.END:
                 turns.pop()
             else:
                 turns.append(multiply(turns[-1], exact(v.src[0])) if op is Op.RANGE else turns[-1])
-    spent.append((turns[-1], operations, moved))
+    spent.append((turns[-1], operations, size))
     often = [turn for turn, _, _ in spent]
     return Count(
         weighted(0, often, [n for _, n, _ in spent]),

@@ -7,8 +7,6 @@ leaves every list it stood in.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from core.dtypes import BOOL, VOID
 from core.index import FALSE, TRUE, all_of
 from core.ir.op import Op
@@ -66,7 +64,7 @@ def decided(root: Value) -> Value | None:
     if parts.gate is None or parts.gate.op is not Op.CONST:
         return None
     if content(parts.gate):
-        return rebuilt(root, replace(parts, gate=None, alternative=None))
+        return rebuilt(root, parts._replace(gate=None, alternative=None))
     return parts.alternative or NOTHING
 
 
@@ -104,7 +102,7 @@ def stored_back(root: Value) -> Value | None:
     else:
         return None
     gate = condition if store.gate is None else all_of((store.gate, condition))
-    return rebuilt(root, replace(store, gate=gate, stored=kept))
+    return rebuilt(root, store._replace(gate=gate, stored=kept))
 
 
 MEMORY = RuleSet(
@@ -136,5 +134,5 @@ def absorbed(root: Value, count: dict[Value, int]) -> Value | None:
             continue
         same = parts.gate.op is Op.NOT and parts.gate.src[0] is condition if negated else parts.gate is condition
         if same:
-            return rebuilt(load, replace(parts, alternative=other))
+            return rebuilt(load, parts._replace(alternative=other))
     return None

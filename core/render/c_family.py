@@ -5,13 +5,13 @@ One statement per value that is used more than once, the rest inside their users
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT32
 from core.errors import CompilerBug
 from core.ir.op import Op
-from core.ir.parts import access, param
+from core.ir.parts import access, moved, param
 from core.ir.value import Value
 from core.linear.listing import Listing
 from core.render import convert_text, data_text, index_text, memory_text
@@ -24,8 +24,6 @@ MAX_DEPTH = 64  # nested operations of one expression; compilers built on clang 
 MAX_WORDS = 400  # characters of one expression that stands inside another
 
 _INDEX = frozenset((Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD))
-_BINARY = frozenset((Op.ADD, Op.MUL, Op.IDIV, Op.REM, Op.XOR, Op.AND, Op.OR, Op.SHL, Op.SHR))
-_FUNCTIONS = frozenset((Op.EXP2, Op.LOG2, Op.SIN, Op.SQRT))
 
 
 def render(listing: Listing, device: DeviceOptions, dialect: Dialect) -> str:
@@ -40,21 +38,19 @@ class _Printer:
         self.page = Page(dialect, device, listing.name)
         self.placement = place(listing.body)
         self.lines: list[str] = []
-        self.level = 1
+        self.indent = "  "
         self.shared: list[str] = []
         self.origins: dict[Value, frozenset[int]] = {}
         self.array_types: dict[Value, str] = {}
+        self.bytes_at_once: dict[Value, int] = {}  # the widest access to a shared array, if it is of a vector
         self.registers: list[Value] = []  # not declared yet
 
     def run(self) -> str:
-        self._arrays()
+        accesses = [v for v in self.listing.body if v.op is Op.LOAD or v.op is Op.STORE]
+        self._arrays(accesses)
         params = self._params()
-        for value in sorted((v for v in self.listing.body if v.op is Op.SPECIAL), key=_launch_order):
-            self._write(value)
-        for value in self.listing.body:
-            if value.op is not Op.SPECIAL:
-                self._write(value)
-        body = [*self.shared, *self._sampler(), *self.lines]
+        self._body()
+        body = [*self.shared, *self._sampler(accesses), *self.lines]
         sizes = self.listing.local_size
         head = self.dialect.head if sizes is None or not self.dialect.sized_head else self.dialect.sized_head
         x, y, z = sizes or (1, 1, 1)
@@ -66,21 +62,19 @@ class _Printer:
 
     # ---- around the body ---------------------------------------------------------------------------------------------------
 
-    def _arrays(self) -> None:
+    def _arrays(self, accesses: list[Value]) -> None:
         """Names and element types of arrays, and the alignment vector accesses need of shared ones."""
         widened: set[Value] = set()
-        bytes_at_once: dict[Value, int] = {}
-        for value in self.listing.body:
-            if _is_access(value):
-                parts = access(value)
-                moved = parts.stored if parts.stored is not None else value
-                if moved.dtype is FLOAT32 and self.page.narrow(parts.array.dtype) is not None:
-                    widened.add(parts.array)
-                if moved.lanes > 1:
-                    size = moved.lanes * parts.array.dtype.itemsize
-                    bytes_at_once[parts.array] = max(size, bytes_at_once.get(parts.array, 0))
-        self.bytes_at_once = bytes_at_once
-        used = {parts.array for parts in map(access, filter(_is_access, self.listing.body)) if parts.array.op is Op.SHARED}
+        used: set[Value] = set()
+        for value in accesses:
+            array, element = value.src[0], moved(value)
+            if element.dtype is FLOAT32 and self.page.narrow(array.dtype) is not None:
+                widened.add(array)
+            if array.op is Op.SHARED:
+                used.add(array)
+                if element.lanes > 1:
+                    size = element.lanes * array.dtype.itemsize
+                    self.bytes_at_once[array] = max(size, self.bytes_at_once.get(array, 0))
         for array in sorted(used, key=_shared):
             self._shared(array)
         for array in self.listing.params:
@@ -97,178 +91,167 @@ class _Printer:
             else:
                 const = self.dialect.const if facts.access == "read" else ""
                 params.append(self.dialect.param.format(const=const, t=self.array_types[array], name=name))
-        self.variables = {name: self.page.names.variable(name) for name, _, _ in self.listing.variables}
-        params.extend(self.dialect.variable.format(name=name) for name in self.variables.values())
+        for name, _, _ in self.listing.variables:
+            text = self.page.variables[name] = self.page.names.variable(name)
+            params.append(self.dialect.variable.format(name=text.words))
         return ", ".join(params) or self.dialect.no_params
 
-    def _sampler(self) -> list[str]:
+    def _sampler(self, accesses: list[Value]) -> list[str]:
         images = self.dialect.images
-        is_read = any(v.op is Op.LOAD and _image_of(v) for v in self.listing.body)
+        is_read = images is not None and any(v.op is Op.LOAD and _is_image(v.src[0]) for v in accesses)
         return [f"  {images.sampler}"] if images is not None and is_read else []
 
     def _preamble(self, text: str) -> list[str]:
-        lines = [line for pattern, line in self.dialect.preamble if re.search(pattern, text)]
-        if self.page.native_half and re.search(self.dialect.half_pattern, text):
-            lines = [*self.dialect.half_preamble, *lines]
-        return lines
+        possible = [*self.dialect.half_preamble, *self.dialect.preamble] if self.page.native_half else self.dialect.preamble
+        return [preamble.line for preamble in possible if preamble.is_needed(text)]
 
     # ---- the body ----------------------------------------------------------------------------------------------------------
 
-    def _write(self, value: Value) -> None:
-        if value not in self.placement.live:
-            return
-        for operand in operands(value):
-            if operand.op is Op.VARIABLE and operand not in self.page.texts:
-                self.page.texts[operand] = self._variable(operand)
-        match value.op:
-            case Op.STORE:
-                parts = access(value)
-                words = memory_text.store(self.page, value)
-                gate = f"if ({self.page.text(parts.gate).words}) " if parts.gate is not None else ""
-                self._line(value, gate + words)
-            case Op.UPDATE:
-                name = self.page.text(value.src[0])
-                self._line(value, f"{name.words} = {self.page.text(value.src[1]).words};")
-                self.page.texts[value] = name
-            case Op.ACC:
-                self.registers.append(value)
-            case Op.RANGE:
-                self._registers(value)
-                self._loop(value)
-            case Op.IF:
-                self._open(value, f"if ({self.page.text(value.src[0]).words}) {{")
-            case Op.END:
-                self.level -= 1
-                self.lines.append("  " * self.level + "}")
-            case Op.BARRIER:
-                in_place = any(param(array).access == "readwrite" for array in self.listing.params)  # one lane stores what all have read
-                self._line(value, self.dialect.barrier_of_buffers if in_place else self.dialect.barrier)
-            case Op.SPECIAL:
-                kind, dimension = _special(value)
-                self._declare(value, Text(self.dialect.special[kind].format(d=dimension), PRIMARY), "l" if kind == "local" else "g")
-            case Op.LOAD if value.lanes > 1 and access(value).gate is not None:
-                self._gated_vector(value)
-            case _:
+    def _body(self) -> None:
+        body, dead = self.listing.body, self.placement.dead
+        for value in sorted([v for v in body if v.op is Op.SPECIAL and v not in dead], key=_launch_order):
+            self._launch_index(value)
+        for value in body:
+            write = _STATEMENTS.get(value.op)
+            if value in dead:
+                continue
+            if write is None:
                 self._expression(value)
+            else:
+                write(self, value)
 
-    def _expression(self, value: Value) -> None:
-        text = self._text(value)
-        if value in self.placement.inline and text.depth < MAX_DEPTH and len(text.words) <= MAX_WORDS:
-            self.page.texts[value] = text
-            self.page.inlined.add(value)
-            self._remember(value)
-        elif text.depth == 0 and text.is_name and not text.moves:
-            self.page.texts[value] = text
-            self._remember(value)
+    def _launch_index(self, value: Value) -> None:
+        kind, dimension = _special(value)
+        self._declare(value, self.dialect.special[kind].format(d=dimension), "l" if kind == "local" else "g")
+
+    def _store(self, value: Value) -> None:
+        self._line(value, memory_text.store(self.page, value))
+
+    def _update(self, value: Value) -> None:
+        name = self.page.text(value.src[0])
+        self._line(value, f"{name.words} = {self.page.text(value.src[1]).words};")
+        self.page.texts[value] = name
+
+    def _register(self, value: Value) -> None:
+        """Declared right before the outermost loop that carries it."""
+        self.registers.append(value)
+
+    def _loop(self, value: Value) -> None:
+        for register in [r for r in self.registers if value in r.src]:
+            self.registers.remove(register)
+            self._declare(register, self.page.text(register.src[0]).words, "a", moves=True)
+        name, end = self.page.names.next("r"), self.page.text(value.src[0]).at(PLUS)
+        self._open(value, f"for ({self.page.word(value.dtype)} {name.words} = 0; {name.words} < {end}; {name.words}++) {{")
+        self.page.texts[value] = name
+
+    def _condition(self, value: Value) -> None:
+        self._open(value, f"if ({self.page.text(value.src[0]).words}) {{")
+
+    def _open(self, value: Value, words: str) -> None:
+        self._line(value, words)
+        self.indent += "  "
+
+    def _close(self, value: Value) -> None:
+        self.indent = self.indent[:-2]
+        self.lines.append(self.indent + "}")
+
+    def _barrier(self, value: Value) -> None:
+        in_place = any(param(array).access == "readwrite" for array in self.listing.params)  # one lane stores what all have read
+        self._line(value, self.dialect.barrier_of_buffers if in_place else self.dialect.barrier)
+
+    def _load(self, value: Value) -> None:
+        if value.lanes > 1 and value.arg[1]:  # type: ignore[index]  # (addresses, gated)
+            self._gated_vector(value)
         else:
-            self._declare(value, text, "c" if value.dtype is BOOL else "i" if value.dtype.is_index or value.op in _INDEX else "v")
-
-    def _declare(self, value: Value, text: Text, letter: str) -> None:
-        name = self.page.names.next(letter)
-        self._line(value, f"{self.page.type_of(value.dtype, value.lanes)} {name} = {text.words};")
-        self.page.texts[value] = Text(name, PRIMARY)
+            self._expression(value)
 
     def _gated_vector(self, value: Value) -> None:
         parts = access(value)
         assert parts.gate is not None
         assert parts.alternative is not None
-        name = self.page.names.next("v")
         gate, read = self.page.text(parts.gate).words, memory_text.opened(self.page, value, parts).words
-        self._line(value, f"{self.page.type_of(value.dtype, value.lanes)} {name} = {self.page.text(parts.alternative).words};")
+        name = self._declare(value, self.page.text(parts.alternative).words, "v")
         self._line(value, f"if ({gate}) {name} = {read};")
-        self.page.texts[value] = Text(name, PRIMARY)
 
-    def _registers(self, loop: Value) -> None:
-        """Registers are declared right before the outermost loop that carries them."""
-        for register in [r for r in self.registers if loop in r.src]:
-            self.registers.remove(register)
-            name = self.page.names.next("a")
-            self._line(register, f"{self.page.type_of(register.dtype, register.lanes)} {name} = {self.page.text(register.src[0]).words};")
-            self.page.texts[register] = Text(name, PRIMARY, moves=True)
+    def _expression(self, value: Value) -> None:
+        page = self.page
+        write = _EXPRESSIONS.get(value.op)
+        if write is None:
+            raise CompilerBug("render", f"{value.op.name} has no text in {self.dialect.name}")
+        text = write(page, value)
+        if value in self.placement.inline and text.depth < MAX_DEPTH and len(text.words) <= MAX_WORDS:
+            page.texts[value] = text
+            page.inlined.add(value)
+        elif text.depth == 0 and text.is_name and not text.moves:
+            page.texts[value] = text
+        else:
+            self._declare(value, text.words, "c" if value.dtype is BOOL else "i" if value.dtype.is_index or value.op in _INDEX else "v")
+            return
+        if self.listing.provenance:
+            self.origins[value] = self._origins(value)
 
-    def _loop(self, value: Value) -> None:
-        name, end = self.page.names.next("r"), self.page.text(value.src[0])
-        word = self.page.word(value.dtype)
-        self._open(value, f"for ({word} {name} = 0; {name} < {end.at(PLUS)}; {name}++) {{")
-        self.page.texts[value] = Text(name, PRIMARY)
+    def _declare(self, value: Value, words: str, letter: str, *, moves: bool = False) -> str:
+        name = self.page.names.next(letter, moves=moves)
+        self._line(value, f"{self.page.type_of(value.dtype, value.lanes)} {name.words} = {words};")
+        self.page.texts[value] = name
+        return name.words
 
     def _shared(self, value: Value) -> None:
         _, elements = _shared(value)
         name = self.page.names.next("s")
         size = self.bytes_at_once.get(value, 0)
         align = self.dialect.aligned.format(a=max(size, 16)) if size else ""
-        words = self.dialect.shared.format(t=self.page.element(value.dtype), name=name, n=max(elements, 1), align=align)
+        words = self.dialect.shared.format(t=self.page.element(value.dtype), name=name.words, n=max(elements, 1), align=align)
         self.shared.append(f"  {words}")
-        self.page.texts[value] = Text(name, PRIMARY)
-
-    def _variable(self, value: Value) -> Text:
-        assert isinstance(value.arg, tuple)
-        name = str(value.arg[0])
-        return Text(self.variables[name], PRIMARY)
+        self.page.texts[value] = name
 
     # ---- lines -------------------------------------------------------------------------------------------------------------
 
-    def _open(self, value: Value, words: str) -> None:
-        self._line(value, words)
-        self.level += 1
-
     def _line(self, value: Value, words: str) -> None:
-        comment = ""
         if self.listing.provenance:
             nodes = sorted(self._origins(value))
-            comment = " " + self.dialect.comment.format(x=" ".join(map(str, nodes))) if nodes else ""
-        self.lines.append("  " * self.level + words + comment)
-
-    def _remember(self, value: Value) -> None:
-        if self.listing.provenance:
-            self.origins[value] = self._origins(value)
+            if nodes:
+                words = f"{words} {self.dialect.comment.format(x=' '.join(map(str, nodes)))}"
+        self.lines.append(self.indent + words)
 
     def _origins(self, value: Value) -> frozenset[int]:
         """Nodes of a line: those of its value and of all that is written inside it."""
         inner = (self.origins[s] for s in operands(value) if s in self.origins)
         return frozenset(self.listing.provenance.get(value, ())).union(*inner)
 
-    # ---- expressions -------------------------------------------------------------------------------------------------------
 
-    def _text(self, value: Value) -> Text:
-        page, op = self.page, value.op
-        if op in _INDEX:
-            return index_text.index(page, value)
-        if op in _BINARY:
-            return data_text.binary(page, value)
-        if op in _FUNCTIONS:
-            return data_text.function(page, value)
-        match op:
-            case Op.LESS:
-                return index_text.less(page, value)
-            case Op.ALL:
-                return index_text.conjunction(page, value)
-            case Op.LOAD:
-                return memory_text.load(page, value)
-            case Op.CAST | Op.INDEX_OF:
-                return convert_text.converted(page, value)
-            case Op.BITCAST:
-                return convert_text.reinterpreted(page, value)
-            case Op.ROUND:
-                return convert_text.rounded(page, value)
-            case Op.VECTOR:
-                return data_text.vector(page, value)
-            case Op.EXTRACT:
-                return data_text.extract(page, value)
-            case Op.NEG:
-                return data_text.negative(page, value)
-            case Op.NOT:
-                return data_text.negation(page, value)
-            case Op.RECIP:
-                return data_text.reciprocal(page, value)
-            case Op.MAX:
-                return data_text.maximum(page, value)
-            case Op.CMPLT | Op.CMPNE:
-                return data_text.comparison(page, value)
-            case Op.WHERE:
-                return data_text.where(page, value)
-            case _:
-                raise CompilerBug("render", f"{op.name} has no text in {self.dialect.name}")
+_STATEMENTS: dict[Op, Callable[[_Printer, Value], None]] = {  # operations that are more than an expression
+    Op.STORE: _Printer._store,
+    Op.UPDATE: _Printer._update,
+    Op.ACC: _Printer._register,
+    Op.RANGE: _Printer._loop,
+    Op.IF: _Printer._condition,
+    Op.END: _Printer._close,
+    Op.BARRIER: _Printer._barrier,
+    Op.LOAD: _Printer._load,
+    Op.SPECIAL: lambda printer, value: None,  # declared before all else
+}
+_EXPRESSIONS: dict[Op, Callable[[Page, Value], Text]] = {
+    **dict.fromkeys((Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD), index_text.index),
+    Op.LESS: index_text.less,
+    Op.ALL: index_text.conjunction,
+    Op.LOAD: memory_text.load,
+    Op.CAST: convert_text.converted,
+    Op.INDEX_OF: convert_text.converted,
+    Op.BITCAST: convert_text.reinterpreted,
+    Op.ROUND: convert_text.rounded,
+    Op.VECTOR: data_text.vector,
+    Op.EXTRACT: data_text.extract,
+    Op.NEG: data_text.negative,
+    Op.NOT: data_text.negation,
+    Op.RECIP: data_text.reciprocal,
+    **dict.fromkeys((Op.EXP2, Op.LOG2, Op.SIN, Op.SQRT), data_text.function),
+    **dict.fromkeys((Op.ADD, Op.MUL, Op.IDIV, Op.REM, Op.XOR, Op.AND, Op.OR, Op.SHL, Op.SHR), data_text.binary),
+    Op.MAX: data_text.maximum,
+    Op.CMPLT: data_text.comparison,
+    Op.CMPNE: data_text.comparison,
+    Op.WHERE: data_text.where,
+}
 
 
 def _launch_order(value: Value) -> tuple[bool, int]:
@@ -283,13 +266,8 @@ def _special(value: Value) -> tuple[str, int]:
     return kind, dimension
 
 
-def _image_of(value: Value) -> bool:
-    array = access(value).array
+def _is_image(array: Value) -> bool:
     return array.op is Op.PARAM and param(array).image is not None
-
-
-def _is_access(value: Value) -> bool:
-    return value.op is Op.LOAD or value.op is Op.STORE
 
 
 def _shared(value: Value) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from typing import NamedTuple
 
 from core.dtypes import BOOL
 from core.ir.op import OPS, Op
@@ -12,38 +12,57 @@ from core.render.index_text import choice, less, unsigned_word
 from core.render.page import Page
 from core.render.text import AND, BIT_AND, BIT_OR, BIT_XOR, CHOICE, EQUAL, OR, ORDER, PLUS, PRIMARY, SHIFT, TIMES, UNARY, Text, deeper
 
+
+class _Sign(NamedTuple):
+    """How an operation stands between its operands: its rank, and the ranks it asks of them."""
+
+    words: str
+    rank: int
+    left: int
+    right: int
+
+
 _SIGNS = {
-    Op.ADD: ("+", PLUS), Op.MUL: ("*", TIMES), Op.IDIV: ("/", TIMES), Op.REM: ("%", TIMES), Op.AND: ("&", BIT_AND), Op.OR: ("|", BIT_OR),
-    Op.XOR: ("^", BIT_XOR), Op.SHL: ("<<", SHIFT), Op.SHR: (">>", SHIFT),
-}  # fmt: skip
-_NAME = re.compile(r"([a-z])(\d+)")
-_TIGHT = frozenset((Op.MUL, Op.IDIV, Op.REM))  # written without blanks
+    Op.ADD: _Sign(" + ", PLUS, PLUS, TIMES),
+    Op.MUL: _Sign("*", TIMES, TIMES, UNARY),
+    Op.IDIV: _Sign("/", TIMES, TIMES, UNARY),
+    Op.REM: _Sign("%", TIMES, TIMES, UNARY),
+    Op.AND: _Sign(" & ", BIT_AND, UNARY, UNARY),
+    Op.OR: _Sign(" | ", BIT_OR, UNARY, UNARY),
+    Op.XOR: _Sign(" ^ ", BIT_XOR, UNARY, UNARY),
+    Op.SHL: _Sign(" << ", SHIFT, UNARY, UNARY),
+    Op.SHR: _Sign(" >> ", SHIFT, UNARY, UNARY),
+}
+_MINUS = _Sign(" - ", PLUS, PLUS, TIMES)
 _BITWISE = frozenset((Op.AND, Op.OR, Op.XOR))
 _WRAPS = frozenset((Op.ADD, Op.MUL, Op.SHL))  # results that may leave the type
+_COMMUTES = frozenset(op for op, info in OPS.items() if info.commutes)
 
 
 def binary(page: Page, value: Value) -> Text:
     """ADD MUL IDIV REM AND OR XOR SHL SHR of numbers; AND OR XOR of bools."""
-    x, y = (page.text(s) for s in value.src)
-    if OPS[value.op].commutes:
-        x, y = _in_order(x, y)
-    if value.dtype is BOOL:
-        return _logical(value, x, y)
-    if value.op is Op.ADD:
+    op, (a, b) = value.op, value.src
+    if op is Op.ADD and (a.op in _TURNED or b.op in _TURNED):
         turned = _subtraction(page, value)
         if turned is not None:
             return turned
-    return _combined(page, value, x, y, *_SIGNS[value.op])
+    x, y = page.text(a), page.text(b)
+    if op in _COMMUTES:
+        x, y = _in_order(x, y)
+    return _combined(page, value, x, y, _SIGNS[op]) if value.dtype is not BOOL else _logical(value, x, y)
 
 
 def _in_order(x: Text, y: Text) -> tuple[Text, Text]:
     """Operands whose order is free, as people write them: a register after what is added to it, names by their number."""
     if x.moves != y.moves:
         return (y, x) if x.moves else (x, y)
-    first, second = _NAME.match(x.words), _NAME.match(y.words)
-    if x.depth or y.depth or first is None or second is None or first[1] != second[1] or int(first[2]) <= int(second[2]):
+    first, second = x.name, y.name
+    if first is None or second is None or first[0] != second[0] or first[1] <= second[1]:
         return x, y
     return y, x
+
+
+_TURNED = frozenset((Op.NEG, Op.CONST))
 
 
 def _subtraction(page: Page, value: Value) -> Text | None:
@@ -52,18 +71,17 @@ def _subtraction(page: Page, value: Value) -> Text | None:
     if page.is_written_out(x, Op.NEG) and not page.is_written_out(y, Op.NEG):
         x, y = y, x
     if page.is_written_out(y, Op.NEG):
-        return _combined(page, value, page.text(x), page.text(y.src[0]), "-", PLUS)
+        return _combined(page, value, page.text(x), page.text(y.src[0]), _MINUS)
     if y.is_const and value.dtype.is_float and str(content(y))[0] == "-":
-        return _combined(page, value, page.text(x), page.constant(-content(y), y.dtype, y.lanes), "-", PLUS)
+        return _combined(page, value, page.text(x), page.constant(-content(y), y.dtype, y.lanes), _MINUS)
     return None
 
 
-def _combined(page: Page, value: Value, x: Text, y: Text, sign: str, rank: int) -> Text:
-    dtype, op = value.dtype, value.op
-    between = sign if op in _TIGHT else f" {sign} "
+def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:
+    dtype, op, between, rank = value.dtype, value.op, sign.words, sign.rank
     depth = deeper(x, y)
     if value.lanes > 1:
-        plain = between.join(_sides(op, x, y, rank))
+        plain = between.join(_sides(op, x, y, sign))
         if not (dtype.is_signed and op in _WRAPS):
             return Text(plain, rank, depth)
         word, unsigned = page.type_of(dtype, value.lanes), page.vectors.type.format(t=unsigned_word(page, dtype), n=value.lanes)
@@ -71,34 +89,28 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: str, rank: int) 
         inner = between.join(as_type.format(t=unsigned, x=t.words) for t in (x, y))
         return Text(as_type.format(t=word, x=inner), PRIMARY, depth)
     if dtype.is_signed and dtype.bits >= 32 and op in _WRAPS:
-        words = _unsigned(page, value, x, y, between, rank)
+        words = _unsigned(page, value, x, y, sign)
         return Text(f"({page.word(dtype)})({words})", UNARY, depth, (words, rank))
-    left, right = _sides(op, x, y, rank)
-    if dtype.bits < 32 and not dtype.is_float and (op is Op.SHL or (op is Op.MUL and dtype.bits == 16 and not dtype.is_signed)):
+    left, right = _sides(op, x, y, sign)
+    if dtype.bits >= 32:
+        return Text(f"{left}{between}{right}", rank, depth)
+    if not dtype.is_float and (op is Op.SHL or (op is Op.MUL and dtype.bits == 16 and not dtype.is_signed)):
         left = f"({page.dialect.types['uint32']}){x.at(UNARY)}"  # int would overflow
     words = f"{left}{between}{right}"
-    if dtype.bits < 32 and op not in _BITWISE and op is not Op.SHR:
-        return Text(f"({page.word(dtype)})({words})", UNARY, depth)
-    return Text(words, rank, depth)
+    if op in _BITWISE or op is Op.SHR:
+        return Text(words, rank, depth)
+    return Text(f"({page.word(dtype)})({words})", UNARY, depth)
 
 
-def _sides(op: Op, x: Text, y: Text, rank: int) -> tuple[str, str]:
+def _sides(op: Op, x: Text, y: Text, sign: _Sign) -> tuple[str, str]:
     """Both operands; compilers warn of an & within a | that stands without parentheses, and of the like."""
     if op in _BITWISE:
-        left, right = (t.at(rank if t.rank == rank else UNARY) for t in (x, y))
+        left, right = (t.at(sign.rank if t.rank == sign.rank else UNARY) for t in (x, y))
         return left, right
-    return x.at(_left(op, rank)), y.at(_right(op, rank))
+    return x.at(sign.left), y.at(sign.right)
 
 
-def _left(op: Op, rank: int) -> int:
-    return rank if op in _TIGHT or op is Op.ADD else UNARY
-
-
-def _right(op: Op, rank: int) -> int:
-    return TIMES if op is Op.ADD and rank == PLUS else UNARY
-
-
-def _unsigned(page: Page, value: Value, x: Text, y: Text, between: str, rank: int) -> str:
+def _unsigned(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> str:
     """A signed operation in unsigned arithmetic; one unsigned operand makes the other one so."""
     op = value.op
 
@@ -107,22 +119,22 @@ def _unsigned(page: Page, value: Value, x: Text, y: Text, between: str, rank: in
             return t.unsigned[0] if t.unsigned[1] >= at else f"({t.unsigned[0]})"
         return f"({unsigned_word(page, value.dtype)}){t.at(UNARY)}" if cast else t.at(max(at, TIMES))
 
-    is_flat = y.unsigned is not None and between == " + " and y.unsigned[1] < TIMES  # x is then added to the first of its terms
+    is_flat = y.unsigned is not None and sign.words == " + " and y.unsigned[1] < TIMES  # x is then added to the first of its terms
     y_is_unsigned = y.unsigned is not None and op is not Op.SHL and not is_flat
-    left = shown(x, _left(op, rank), not y_is_unsigned)
-    right = y.at(UNARY) if op is Op.SHL else shown(y, PLUS if between == " + " else _right(op, rank), False)
-    return f"{left}{between}{right}"
+    left = shown(x, sign.left, not y_is_unsigned)
+    right = y.at(UNARY) if op is Op.SHL else shown(y, PLUS if sign.words == " + " else sign.right, False)
+    return f"{left}{sign.words}{right}"
 
 
 def _logical(value: Value, x: Text, y: Text) -> Text:
     if value.lanes > 1:
-        sign, rank = _SIGNS[value.op]
-        return Text(f"{x.at(UNARY)} {sign} {y.at(UNARY)}", rank, deeper(x, y))
+        sign = _SIGNS[value.op]
+        return Text(f"{x.at(UNARY)}{sign.words}{y.at(UNARY)}", sign.rank, deeper(x, y))
     if value.op is Op.XOR:
         return Text(f"{x.at(PLUS)} != {y.at(PLUS)}", EQUAL, deeper(x, y))
-    sign, rank = ("&&", AND) if value.op is Op.AND else ("||", OR)
+    both, rank = ("&&", AND) if value.op is Op.AND else ("||", OR)
     left, right = (t.at(rank if t.rank == rank else EQUAL) for t in (x, y))
-    return Text(f"{left} {sign} {right}", rank, deeper(x, y))
+    return Text(f"{left} {both} {right}", rank, deeper(x, y))
 
 
 def comparison(page: Page, value: Value, *, negated: bool = False) -> Text:
@@ -252,7 +264,7 @@ def extract(page: Page, value: Value) -> Text:
         return page.constant(content(source), source.dtype)
     x = page.text(source)
     words = x.at(PRIMARY) + lane_word(lane, source.lanes)
-    return Text(words, PRIMARY, 0, None, x.moves) if value.dtype is not BOOL else Text(f"{words} != 0", EQUAL, 1, None, x.moves)
+    return Text(words, PRIMARY, 0, None, x.moves, x.name) if value.dtype is not BOOL else Text(f"{words} != 0", EQUAL, 1, None, x.moves)
 
 
 def lane_word(number: int, lanes: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +19,21 @@ class Helper:
 
     text: str
     needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preamble:
+    """A line before everything else, where the text matches a pattern. stems: each match has one of them; they are looked for first."""
+
+    stems: tuple[str, ...]
+    pattern: str
+    line: str
+
+    def is_needed(self, text: str) -> bool:
+        for stem in self.stems:
+            if stem in text:
+                return re.search(self.pattern, text) is not None
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +87,7 @@ class Dialect:
     """Words; format strings have the holes named beside them.
 
     types: of values, by dtype; memory: of array elements, where that is another. A float16 in `narrow` is one only where the device does
-    not compute in halves. preamble: a line for each pattern that the text matches.
+    not compute in halves.
     """
 
     name: str
@@ -99,9 +115,8 @@ class Dialect:
     reinterpreters: Mapping[tuple[DType, DType], str]
     narrow: Mapping[DType, NarrowWords]
     helpers: Mapping[str, Helper]
-    preamble: tuple[tuple[str, str], ...]
-    half_preamble: tuple[str, ...]  # where the device computes in halves and one occurs
-    half_pattern: str
+    preamble: tuple[Preamble, ...]
+    half_preamble: tuple[Preamble, ...]  # before those, where the device computes in halves
     reserved: frozenset[str]
     vectors: VectorWords | None = None
     images: ImageWords | None = None

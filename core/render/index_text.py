@@ -20,7 +20,7 @@ def index(page: Page, value: Value) -> Text:
         return _wrapping(page, value, operands)
     if value.op is Op.SUM:
         constant, factors = coefficients(value)
-        return _sum(list(zip(factors, operands, strict=True)), constant)
+        return _sum([*zip(factors, operands, strict=True)], constant)
     if value.op is Op.PRODUCT:
         operands.sort(key=lambda t: _standing((1, t)))
         return Text("*".join(_factors(operands)), TIMES, deeper(*operands))
@@ -35,28 +35,37 @@ def _factors(operands: list[Text]) -> list[str]:
 def _standing(term: Term) -> tuple[bool, int, int, str]:
     """Where a term stands in its sum: launch indices before loops before the rest."""
     factor, text = term
-    return factor < 0, -abs(factor), _CLASSES.get(text.words[0], 3) if text.is_name else 3, text.words
+    kind = _CLASSES.get(text.words[0], 3)
+    return factor < 0, -abs(factor), kind if kind < 3 and text.is_name else 3, text.words
 
 
 def _sum(terms: list[Term], constant: int) -> Text:
     """Σ coefficient·term + constant; positive and large coefficients first."""
-    terms = sorted(terms, key=_standing)
-    parts: list[tuple[bool, str, int]] = []  # negative?, words, rank
+    if len(terms) > 1:
+        terms = sorted(terms, key=_standing)
+    words, rank, depth = "", PRIMARY, 0
+    if constant > 0 and terms and terms[0][0] < 0:  # 8 - x, not -x + 8
+        words, constant = str(constant), 0
     for factor, term in terms:
-        if abs(factor) == 1:
-            parts.append((factor < 0, term.at(PLUS if factor > 0 and not parts else TIMES), term.rank))
+        if factor == 1:
+            part, own = term.at(TIMES if words else PLUS), term.rank
+        elif factor == -1:
+            part, own = term.at(TIMES), term.rank
         else:
-            parts.append((factor < 0, f"{term.at(TIMES)}*{abs(factor)}", TIMES))
-    if constant or not parts:
-        at = 0 if constant > 0 and parts and parts[0][0] else len(parts)  # 8 - x, not -x + 8
-        parts.insert(at, (constant < 0, str(abs(constant)), PRIMARY))
-    negative, words, rank = parts[0]
-    if negative:
-        words, rank = f"-{words}", UNARY if rank >= UNARY else rank
-    depth = deeper(*(t for _, t in terms))
-    if len(parts) == 1:
-        return Text(words, min(rank, UNARY) if negative else rank, depth)
-    return Text(words + "".join(f" {'-' if minus else '+'} {more}" for minus, more, _ in parts[1:]), PLUS, depth)
+            part, own = f"{term.at(TIMES)}*{abs(factor)}", TIMES
+        if words:
+            words, rank = f"{words} - {part}" if factor < 0 else f"{words} + {part}", PLUS
+        elif factor < 0:
+            words, rank = f"-{part}", min(own, UNARY)
+        else:
+            words, rank = part, own
+        if term.depth > depth:
+            depth = term.depth
+    if constant and words:
+        words, rank = f"{words} - {-constant}" if constant < 0 else f"{words} + {constant}", PLUS
+    elif not words:
+        words, rank = str(constant), UNARY if constant < 0 else PRIMARY
+    return Text(words, rank, depth + 1)
 
 
 def _wrapping(page: Page, value: Value, operands: list[Text]) -> Text:

@@ -22,21 +22,21 @@ def load(page: Page, value: Value) -> Text:
 
 def opened(page: Page, value: Value, parts: Access) -> Text:
     """A LOAD whose gate, if any, is open."""
-    array = parts.array
-    places = [page.text(a) for a in parts.addresses]
-    p, depth, lanes = page.text(array).words, deeper(*places), value.lanes
-    if array.op is Op.PARAM and param(array).image is not None:
+    array, lanes = parts.array, value.lanes
+    p = page.text(array).words
+    if len(parts.addresses) == 2:
         assert page.dialect.images is not None
-        x, y = (_coordinate(page, a, t) for a, t in zip(parts.addresses, places, strict=True))
-        return Text(page.dialect.images.read.format(p=p, x=x, y=y), PRIMARY, depth)
+        x, y = (_coordinate(page, a) for a in parts.addresses)
+        return Text(page.dialect.images.read.format(p=p, x=x, y=y), PRIMARY, deeper(*(page.text(a) for a in parts.addresses)))
+    place = page.text(parts.addresses[0])
     narrow = page.narrow(array.dtype)
     if narrow is None or value.dtype is not FLOAT32:
-        read = Text(_element(page, value, parts, p, places[0]), PRIMARY if lanes == 1 else UNARY, depth)
+        read = Text(_element(page, value, parts, p, place), PRIMARY if lanes == 1 else UNARY, place.depth + 1)
         return _as_bool(page, read, lanes) if array.dtype is BOOL else read
     if narrow.element is not None:
         how = narrow.load if lanes == 1 else narrow.vector_load
-        return Text(how.format(p=p, i=_index(places[0], lanes), n=lanes), PRIMARY, depth)
-    return page.call(narrow.value, Text(_element(page, value, parts, p, places[0]), PRIMARY, depth), lanes)
+        return Text(how.format(p=p, i=_index(place, lanes), n=lanes), PRIMARY, place.depth + 1)
+    return page.call(narrow.value, Text(_element(page, value, parts, p, place), PRIMARY, place.depth + 1), lanes)
 
 
 def _as_bool(page: Page, read: Text, lanes: int) -> Text:
@@ -47,28 +47,33 @@ def _as_bool(page: Page, read: Text, lanes: int) -> Text:
 
 
 def store(page: Page, value: Value) -> str:
-    """A STORE as a statement, its gate left out."""
+    """A STORE as a statement."""
     parts = access(value)
+    words = _opened_store(page, parts)
+    return words if parts.gate is None else f"if ({page.text(parts.gate).words}) {words}"
+
+
+def _opened_store(page: Page, parts: Access) -> str:
     assert parts.stored is not None
     array, stored = parts.array, parts.stored
-    places = [page.text(a) for a in parts.addresses]
     p, x, lanes = page.text(array).words, page.text(stored), stored.lanes
-    if array.op is Op.PARAM and param(array).image is not None:
+    if len(parts.addresses) == 2:
         assert page.dialect.images is not None
-        at_x, at_y = (_coordinate(page, a, t) for a, t in zip(parts.addresses, places, strict=True))
+        at_x, at_y = (_coordinate(page, a) for a in parts.addresses)
         return page.dialect.images.write.format(p=p, x=at_x, y=at_y, v=x.words)
+    place = page.text(parts.addresses[0])
     narrow = page.narrow(array.dtype)
     if narrow is not None and stored.dtype is FLOAT32:
         if narrow.element is not None:
             how = narrow.store if lanes == 1 else narrow.vector_store
-            return how.format(p=p, i=_index(places[0], lanes), x=x.words, n=lanes)
+            return how.format(p=p, i=_index(place, lanes), x=x.words, n=lanes)
         x = page.call(narrow.bits, x, lanes)
     if array.dtype is BOOL and lanes > 1:
         bytes_type = page.vectors.type.format(t=page.element(BOOL), n=lanes)
         x = Text(page.vectors.convert.format(t=bytes_type, x=f"-{x.at(UNARY)}"), PRIMARY)
     if lanes > 1 and not is_aligned(parts, lanes):
-        return page.vectors.store.format(p=p, i=_index(places[0], lanes), x=x.words, n=lanes)
-    return f"{_element(page, stored, parts, p, places[0])} = {x.words};"
+        return page.vectors.store.format(p=p, i=_index(place, lanes), x=x.words, n=lanes)
+    return f"{_element(page, stored, parts, p, place)} = {x.words};"
 
 
 def _element(page: Page, value: Value, parts: Access, p: str, place: Text) -> str:
@@ -92,7 +97,8 @@ def _index(place: Text, lanes: int) -> str:
     return place.words if lanes == 1 else place.at(TIMES)
 
 
-def _coordinate(page: Page, address: Value, place: Text) -> str:
+def _coordinate(page: Page, address: Value) -> str:
+    place = page.text(address)
     return place.words if page.word(address.dtype) == "int" else page.cast(place, "int").words
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 
 from core.render.dialect import Dialect
+from core.render.text import PRIMARY, Text
 
 PREFIX = "arg_"
+_NUMBERED = re.compile(r"([a-z])(\d+)")
 _OURS = re.compile(r"[dglrasicv][0-9]+")
 KEYWORDS = frozenset(
     (
@@ -33,15 +35,17 @@ class Names:
         self._extra = re.compile(dialect.extra_reserved)
         self._count: dict[str, int] = {}
 
-    def next(self, letter: str) -> str:
-        """The next name of a class."""
+    def next(self, letter: str, *, moves: bool = False) -> Text:
+        """The next name of a class. moves: of what may be assigned to later."""
         number = self._count.get(letter, 0)
         self._count[letter] = number + 1
-        return f"{letter}{number}"
+        return Text(f"{letter}{number}", PRIMARY, 0, None, moves, (letter, number))
 
-    def variable(self, name: str) -> str:
+    def variable(self, name: str) -> Text:
         """What the argument for this variable is called; different variables are called differently."""
-        return PREFIX + name if name.startswith(PREFIX) or self._means_something(name) else name
+        words = PREFIX + name if name.startswith(PREFIX) or self._means_something(name) else name
+        numbered = _NUMBERED.match(words)
+        return Text(words, PRIMARY, name=(numbered[1], int(numbered[2])) if numbered else None)
 
     def _means_something(self, name: str) -> bool:
         if name in KEYWORDS or name in self._dialect.reserved or name in self._dialect.helpers or name == self._function:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT16, INT32, DType, Number
 from core.errors import CompilerBug
@@ -14,32 +16,50 @@ from core.render.names import Names
 from core.render.text import PRIMARY, UNARY, Text, deeper
 
 
+class _Texts(dict[Value, Text]):
+    """Of every value written so far; of constants and variables as soon as somebody asks."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self._page = page
+
+    def __missing__(self, value: Value) -> Text:
+        if value.op is Op.CONST:
+            text = self._page.constant(content(value), value.dtype, value.lanes)
+        elif value.op is Op.VARIABLE:
+            text = self._page.variables[value.arg[0]]  # type: ignore[index]  # (name, least, greatest)
+        else:
+            raise CompilerBug("render", f"{value!r} is used before it is written")
+        self[value] = text
+        return text
+
+
 class Page:
-    """texts: of every value written so far. inlined: of these the ones that are an expression, not a name."""
+    """texts: of every value written so far; text: of an operand. inlined: the values that are an expression there, not a name.
+
+    variables: what each is called.
+    """
 
     def __init__(self, dialect: Dialect, device: DeviceOptions, function: str) -> None:
         self.dialect = dialect
         self.fast = device.fast_math
         self.native_half = device.float16
+        self.narrow: Callable[[DType], NarrowWords | None] = {
+            dtype: words for dtype, words in dialect.narrow.items() if not (dtype is FLOAT16 and device.float16)
+        }.get  # how a 16-bit float that is kept as an integer is handled; None of other types
         self.names = Names(dialect, function)
-        self.texts: dict[Value, Text] = {}
+        self.texts = _Texts(self)
+        self.text: Callable[[Value], Text] = self.texts.__getitem__
+        self.variables: dict[str, Text] = {}
         self.inlined: set[Value] = set()
+        self._types: dict[tuple[DType, int], str] = {}
         self.helpers: dict[tuple[str, str], None] = {}  # (name, lanes), in the order to define them
 
     # ---- values ------------------------------------------------------------------------------------------------------------
 
-    def text(self, value: Value) -> Text:
-        """The text of an operand."""
-        found = self.texts.get(value)
-        if found is None:
-            if value.op is not Op.CONST:
-                raise CompilerBug("render", f"{value!r} is used before it is written")
-            found = self.texts[value] = self.constant(content(value), value.dtype, value.lanes)
-        return found
-
-    def is_written_out(self, value: Value, *ops: Op) -> bool:
+    def is_written_out(self, value: Value, op: Op) -> bool:
         """Whether this operand is such an operation and stands here as an expression, so that its own operands may be used instead."""
-        return value.op in ops and value in self.inlined
+        return value.op is op and value in self.inlined
 
     def constant(self, number: Number, dtype: DType, lanes: int = 1) -> Text:
         """A constant, repeated in each lane."""
@@ -56,10 +76,6 @@ class Page:
         assert self.dialect.vectors is not None, f"{self.dialect.name} has no vectors: legalize takes them apart"
         return self.dialect.vectors
 
-    def narrow(self, dtype: DType) -> NarrowWords | None:
-        """How a 16-bit float that is kept as an integer is handled; None of other types."""
-        return None if dtype is FLOAT16 and self.native_half else self.dialect.narrow.get(dtype)
-
     def word(self, dtype: DType) -> str:
         """The type of a scalar."""
         return self.element(dtype) if self.narrow(dtype) is not None else self.dialect.types[dtype.name]
@@ -73,7 +89,11 @@ class Page:
 
     def type_of(self, dtype: DType, lanes: int = 1) -> str:
         """The type a value is declared with."""
-        return self.word(dtype) if lanes == 1 else self.vectors.type.format(t=self.word(INT32 if dtype is BOOL else dtype), n=lanes)
+        found = self._types.get((dtype, lanes))
+        if found is None:
+            scalar = self.word(dtype if lanes == 1 or dtype is not BOOL else INT32)
+            found = self._types[dtype, lanes] = scalar if lanes == 1 else self.vectors.type.format(t=scalar, n=lanes)
+        return found
 
     def call(self, helper: str, operand: Text, lanes: int = 1) -> Text:
         """A call of one of our helpers, which then is defined."""

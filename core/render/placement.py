@@ -6,39 +6,39 @@ could change what it reads. Decided from the end, so that the place a user is it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from core.ir.op import Op
-from core.ir.parts import access, coefficients
+from core.ir.parts import coefficients, without_tokens
 from core.ir.value import Value
 
 _STATEMENTS = frozenset((Op.STORE, Op.BARRIER, Op.RANGE, Op.IF, Op.END, Op.UPDATE))
+_STAY = _STATEMENTS | {Op.ACC}
+_MENTIONS: dict[Op, Callable[[Value], tuple[Value, ...]]] = {  # where that is not every operand
+    **dict.fromkeys((Op.LOAD, Op.STORE), without_tokens),
+    **dict.fromkeys((Op.BARRIER, Op.END, Op.SPECIAL), lambda value: ()),
+    Op.ACC: lambda value: value.src[:1],
+}
+_BY_NAME = frozenset((Op.MAX, Op.EXTRACT, Op.SIN))
 _ATOMS = frozenset((Op.SPECIAL, Op.RANGE, Op.VARIABLE, Op.CONST))
 _CHEAP = frozenset((Op.SUM, Op.PRODUCT, Op.LESS))
 _CHEAP_TERMS = 3
 _FEW = 3
-_ALWAYS_THERE = frozenset((Op.CONST, Op.PARAM, Op.SHARED, Op.VARIABLE))
 
 
 @dataclass(slots=True)
 class Placement:
-    """inline: written where they are used. live: whatever is written at all."""
+    """inline: written where they are used. dead: written nowhere."""
 
     inline: set[Value] = field(default_factory=set)
-    live: set[Value] = field(default_factory=set)
+    dead: set[Value] = field(default_factory=set)
 
 
 def operands(value: Value) -> tuple[Value, ...]:
     """The values a line for this one mentions."""
-    match value.op:
-        case Op.LOAD | Op.STORE:
-            return access(value).operands
-        case Op.BARRIER | Op.END | Op.SPECIAL:
-            return ()
-        case Op.ACC:
-            return value.src[:1]
-        case _:
-            return value.src
+    mentions = _MENTIONS.get(value.op)
+    return value.src if mentions is None else mentions(value)
 
 
 def place(body: tuple[Value, ...]) -> Placement:
@@ -47,76 +47,102 @@ def place(body: tuple[Value, ...]) -> Placement:
 
 
 class _Placing:
+    """Everything by position in the body.
+
+    scopes: the innermost around it. epochs: how many stores and barriers come before it. uses, user: how often it is mentioned, and where
+    first. latest: the last line that it may be written in. named: it must be a name where it is used.
+    """
+
     def __init__(self, body: tuple[Value, ...]) -> None:
         self.body = body
         self.position = {value: at for at, value in enumerate(body)}
-        self.scope: list[int] = []
-        self.epoch: list[int] = []
+        self.uses = [0] * len(body)
+        self.user = [0] * len(body)
+        self.latest = [0] * len(body)
+        self.named = [False] * len(body)
+        self.scopes: list[int] = []
+        self.epochs: list[int] = []
         self.updated: dict[Value, int] = {}
-        self.users: dict[Value, list[Value]] = {}
-        self.named: set[Value] = set()
-        self.place: dict[Value, int] = {}
-        self.result = Placement()
         self._scan()
 
     def _scan(self) -> None:
+        scopes, epochs = self.scopes, self.epochs
         opened = [0]
-        scopes = epoch = 0
+        scope = count = epoch = 0
         for at, value in enumerate(self.body):
-            if value.op is Op.END:
+            op = value.op
+            if op is Op.END:
                 opened.pop()
-            self.scope.append(opened[-1])
-            if value.op in (Op.RANGE, Op.IF):
-                scopes += 1
-                opened.append(scopes)
-            elif value.op is Op.UPDATE:
+                scope = opened[-1]
+            scopes.append(scope)
+            epochs.append(epoch)
+            if op not in _STATEMENTS:
+                continue
+            if op is Op.RANGE or op is Op.IF:
+                count += 1
+                scope = count
+                opened.append(scope)
+            elif op is Op.UPDATE:
                 self.updated[value.src[0]] = at
-            self.epoch.append(epoch)
-            epoch += value.op in (Op.STORE, Op.BARRIER)
+            elif op is not Op.END:
+                epoch += 1
 
     def run(self) -> Placement:
+        inline: set[Value] = set()
+        dead: set[Value] = set()
+        position, uses, user, latest = self.position, self.uses, self.user, self.latest
         for at in range(len(self.body) - 1, -1, -1):
             value = self.body[at]
-            if value.op not in _STATEMENTS and value.op is not Op.ACC and value not in self.users:
-                continue
-            self.result.live.add(value)
-            moved = value.op not in _STATEMENTS and self._moves(value, at)
-            if moved:
-                self.result.inline.add(value)
-            self.place.setdefault(value, at)
-            for operand in operands(value):
-                if operand.op not in _ALWAYS_THERE:
-                    self.users.setdefault(operand, []).append(value)
-            self.named.update(_by_name(value))
-        return self.result
+            op = value.op
+            line = at
+            if op not in _STAY:
+                if not uses[at]:
+                    dead.add(value)
+                    continue
+                if self._moves(value, at):
+                    inline.add(value)
+                    line = latest[at]
+            for operand in operands(value) if op in _MENTIONS else value.src:
+                if operand in position:
+                    there = position[operand]
+                    uses[there] += 1
+                    user[there] = at
+                    if line > latest[there]:
+                        latest[there] = line
+            if op in _BY_NAME:
+                self._name_operands(value)
+        return Placement(inline, dead)
+
+    def _name_operands(self, value: Value) -> None:
+        """Operands whose text stands in that of `value` more than once, or has a lane taken."""
+        if value.op is not Op.SIN or value.lanes > 1:
+            for operand in value.src:
+                if operand in self.position:
+                    self.named[self.position[operand]] = True
 
     def _moves(self, value: Value, at: int) -> bool:
-        if value.op in (Op.ACC, Op.SPECIAL) or value in self.named:
+        op = value.op
+        if op is Op.SPECIAL or self.named[at]:
             return False
-        users = self.users[value]
-        places = [self.place[u] for u in users]
-        if value.op is Op.EXTRACT or (len(users) <= _FEW and _is_tiny(value)):  # as good as a name
-            if all(self._unassigned(value, at, there) for there in places):
-                self.place[value] = max(places)
-                return True
-            return False
-        if len(users) > 1 or (value.op is Op.LOAD and value.lanes > 1 and access(value).gate is not None):
-            return False
-        user, there = users[0], places[0]
-        if self.scope[at] != self.scope[self.position[user]] and not _is_cheap(value):
-            return False
-        if value.op is Op.LOAD and self.epoch[at] != self.epoch[there]:
-            return False
-        if user.op is Op.RANGE and value.op is Op.LOAD:
-            return False
-        if not self._unassigned(value, at, there):
-            return False
-        self.place[value] = there
-        return True
+        line = self.latest[at]
+        if op is not Op.EXTRACT and not (op is Op.SUM and self.uses[at] <= _FEW and _is_tiny(value)):  # those are as good as a name
+            if self.uses[at] > 1:
+                return False
+            user = self.user[at]
+            if self.scopes[at] != self.scopes[user] and not _is_cheap(value):
+                return False
+            if op is Op.LOAD and not self._may_move(value, at, user):
+                return False
+        return self.updated.keys().isdisjoint(value.src) or self._unassigned(value, at, line)
 
-    def _unassigned(self, value: Value, at: int, there: int) -> bool:
-        """Whether no register that is read here is assigned before that place."""
-        return not any(at < self.updated.get(s, -1) < there for s in value.src)
+    def _may_move(self, load: Value, at: int, user: int) -> bool:
+        """Whether a load's one user may read memory instead: nothing is stored in between, and no loop reads it at each turn."""
+        is_gated = load.lanes > 1 and load.arg[1]  # type: ignore[index]  # (addresses, gated)
+        return not is_gated and self.epochs[at] == self.epochs[self.latest[at]] and self.body[user].op is not Op.RANGE
+
+    def _unassigned(self, value: Value, at: int, line: int) -> bool:
+        """Whether no register that is read here is assigned before that line."""
+        return all(at >= self.updated[s] or self.updated[s] >= line for s in value.src if s in self.updated)
 
 
 def _is_cheap(value: Value) -> bool:
@@ -129,13 +155,8 @@ def _is_cheap(value: Value) -> bool:
 
 
 def _is_tiny(value: Value) -> bool:
-    """An index of two parts, such as g0 + r0 or g0 - 2: no longer than a name would be clear."""
-    if value.op is not Op.SUM or not value.dtype.is_index or any(s.op not in _ATOMS for s in value.src):
+    """A sum of two parts, such as g0 + r0 or g0 - 2: no longer than a name would be clear."""
+    if not value.dtype.is_index or any(s.op not in _ATOMS for s in value.src):
         return False
     constant, factors = coefficients(value)
     return len(factors) + (constant != 0) <= 2 and all(abs(c) == 1 for c in factors)
-
-
-def _by_name(value: Value) -> tuple[Value, ...]:
-    """Operands whose text stands in that of `value` more than once, or has a lane taken."""
-    return value.src if value.op in (Op.MAX, Op.EXTRACT) or (value.op is Op.SIN and value.lanes > 1) else ()

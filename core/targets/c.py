@@ -10,7 +10,7 @@ from core.linear.listing import Listing
 from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
-from core.render.dialect import Dialect, Helper, NarrowWords
+from core.render.dialect import Dialect, Helper, NarrowWords, Preamble
 from core.targets.defaults import DEFAULTS
 from core.targets.target import Target, Watch
 
@@ -103,12 +103,11 @@ DIALECT = Dialect(
     },
     helpers=_HELPERS,
     preamble=(
-        (r"\b(exp2f?|log2f?|sinf?|sqrtf?|INFINITY|NAN)\b", "#include <math.h>"),
-        (r"\bu?int(8|16|32|64)_t\b", "#include <stdint.h>"),
-        (r"\bmemcpy\b", "#include <string.h>"),
+        Preamble((*_MATH.values(), "INFINITY", "NAN"), r"\b(exp2f?|log2f?|sinf?|sqrtf?|INFINITY|NAN)\b", "#include <math.h>"),
+        Preamble(("_t",), r"\bu?int(8|16|32|64)_t\b", "#include <stdint.h>"),
+        Preamble(("memcpy",), r"\bmemcpy\b", "#include <string.h>"),
     ),
     half_preamble=(),
-    half_pattern=r"(?!)",
     reserved=frozenset(("memcpy", *_MATH.values(), *(word + "f" for word in _MATH.values()))),
 )  # fmt: skip
 

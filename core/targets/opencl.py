@@ -10,7 +10,7 @@ from core.linear.listing import Listing
 from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
-from core.render.dialect import Dialect, Helper, ImageWords, NarrowWords, VectorWords
+from core.render.dialect import Dialect, Helper, ImageWords, NarrowWords, Preamble, VectorWords
 from core.targets.defaults import DEFAULTS
 from core.targets.target import Target, Watch
 
@@ -91,9 +91,8 @@ DIALECT = Dialect(
         BFLOAT16: NarrowWords(bits="bfloat_bits", value="bfloat_value", rounded="round_bfloat"),
     },
     helpers=_HELPERS,
-    preamble=((r"\bdouble\d*\b", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),
-    half_preamble=("#pragma OPENCL EXTENSION cl_khr_fp16 : enable",),
-    half_pattern=r"\bhalf\d*\b",
+    preamble=(Preamble(("double",), r"\bdouble\d*\b", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),
+    half_preamble=(Preamble(("half",), r"\bhalf\d*\b", "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"),),
     reserved=frozenset(
         (
             "kernel", "global", "local", "constant", "read_only", "write_only", "read_write", "uniform", "pipe", "quad",

@@ -12,7 +12,7 @@ from core.targets.opencl import DIALECT as OPENCL
 @pytest.mark.parametrize("name", ["n", "N", "start_pos", "rows", "x", "size0", "Batch", "global_rows", "c", "d"])
 def test_an_ordinary_name_is_kept(name: str) -> None:
     for dialect in (OPENCL, C):
-        assert name == Names(dialect, "r_4_n").variable(name)
+        assert name == Names(dialect, "r_4_n").variable(name).words
 
 
 @pytest.mark.parametrize(
@@ -38,24 +38,24 @@ def test_an_ordinary_name_is_kept(name: str) -> None:
 )
 def test_a_name_that_means_something_is_prefixed(name: str) -> None:
     for dialect in (OPENCL, C):
-        assert f"arg_{name}" == Names(dialect, "r_4_n").variable(name)
+        assert f"arg_{name}" == Names(dialect, "r_4_n").variable(name).words
 
 
 @pytest.mark.parametrize(
     "name", ["kernel", "float4", "uchar16", "smp", "get_group_id", "barrier", "as_float", "convert_int4", "vload4", "global"]
 )
 def test_words_of_opencl_are_prefixed_there(name: str) -> None:
-    assert f"arg_{name}" == Names(OPENCL, "r").variable(name)
+    assert f"arg_{name}" == Names(OPENCL, "r").variable(name).words
 
 
 def test_different_variables_stay_different() -> None:
     wild = [*KEYWORDS, *(f"arg_{word}" for word in KEYWORDS), "arg_arg_int", "arg_", "n", "arg_n"]
     names = Names(OPENCL, "r")
 
-    assert len(wild) == len({names.variable(name) for name in wild})
+    assert len(wild) == len({names.variable(name).words for name in wild})
 
 
 def test_names_are_numbered_by_class() -> None:
     names = Names(C, "r")
 
-    assert ["r0", "r1", "a0", "r2"] == [names.next("r"), names.next("r"), names.next("a"), names.next("r")]
+    assert ["r0", "r1", "a0", "r2"] == [names.next(letter).words for letter in "rrar"]
