@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.index.linear import weighted
 from core.ir.op import Op
 from core.ir.parts import integer, param
 from core.ir.size_text import expression_text
@@ -12,7 +11,7 @@ from core.ir.value import Value
 from core.kernel.expression import Size
 from core.kernel.leaves import Extent, Leaves
 from core.kernel.node import Const, Elementwise, Kernel, Load, Reduce, Store
-from core.linear.cost import Count, product
+from core.linear.cost import Amount, Count, product, total
 from core.linear.listing import Listing
 from core.program import Argument
 from core.schedule.nest import Nest
@@ -58,12 +57,12 @@ def arguments_of(kernel: Kernel, sizes: Mapping[int, Value], listing: Listing, w
     return tuple(out)
 
 
-def work_items(global_size: tuple[Value, Value, Value] | None, local_size: tuple[Value, Value, Value] | None) -> Value:
+def work_items(global_size: tuple[Value, Value, Value] | None, local_size: tuple[Value, Value, Value] | None) -> Amount:
     """How many work-items a launch starts; 1 for a function that is called."""
     return product((*(global_size or ()), *(local_size or ())))
 
 
-def estimates(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value], count: Count) -> tuple[Value, Value]:
+def estimates(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value], count: Count) -> tuple[Amount, Amount]:
     """(operations, bytes): of each the smaller of what the kernel's nodes say and what the listing does.
 
     The kernel's count knows each element once, but nothing of what simplification removed.
@@ -71,16 +70,24 @@ def estimates(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value], count:
     return _smaller(_kernel_operations(kernel, leaves), count.operations), _smaller(_kernel_bytes(kernel, leaves, sizes), count.moved)
 
 
-def _smaller(x: Value, y: Value) -> Value:
+def _smaller(x: Amount, y: Amount) -> Amount:
     """The estimate with the smaller maximum."""
-    return y if (y.hi or 0) < (x.hi or 0) else x
+    return y if _most(y) < _most(x) else x
 
 
-def _points(leaves: Leaves, shape: tuple[Size, ...]) -> Value:
-    return product(extent for extent, here in zip(leaves.extents, shape, strict=True) if here != 1)
+def _larger(x: Amount, y: Amount) -> Amount:
+    return y if _most(x) < _most(y) else x
 
 
-def _kernel_operations(kernel: Kernel, leaves: Leaves) -> Value:
+def _most(x: Amount) -> int:
+    return x if isinstance(x, int) else x.hi or 0
+
+
+def _points(leaves: Leaves, shape: tuple[Size, ...]) -> Amount:
+    return product([extent for extent, here in zip(leaves.extents, shape, strict=True) if here != 1])
+
+
+def _kernel_operations(kernel: Kernel, leaves: Leaves) -> Amount:
     """Each elementwise node's points once (a MULACC's twice), each reduce's operand's points."""
     often: dict[tuple[Size, ...], int] = {}
     for row, node in enumerate(kernel.nodes):
@@ -90,19 +97,18 @@ def _kernel_operations(kernel: Kernel, leaves: Leaves) -> Value:
         elif isinstance(node, Reduce):
             shape = kernel.shapes[node.src[0]]
             often[shape] = often.get(shape, 0) + 1
-    return weighted(0, [_points(leaves, shape) for shape in often], often.values())
+    return total([(_points(leaves, shape), times) for shape, times in often.items()])
 
 
-def _kernel_bytes(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value]) -> Value:
+def _kernel_bytes(kernel: Kernel, leaves: Leaves, sizes: Mapping[int, Value]) -> Amount:
     """Each buffer's touched elements once; a gather whose values nothing bounds reads as many as it has points."""
-    counted: dict[int, Value] = {}
+    counted: dict[int, Amount] = {}
     itemsize: dict[int, int] = {}
     for row, node in enumerate(kernel.nodes):
         if isinstance(node, (Load, Store)):
             itemsize[node.buffer] = node.dtype.itemsize
-            size = sizes[node.buffer]
-            if isinstance(node, Load) and node.src and size.hi == 1:
+            size = product((sizes[node.buffer],))
+            if isinstance(node, Load) and node.src and _most(size) == 1:
                 size = _points(leaves, kernel.shapes[row])
-            before = counted.get(node.buffer)
-            counted[node.buffer] = size if before is None or (before.hi or 0) < (size.hi or 0) else before
-    return weighted(0, counted.values(), itemsize.values())
+            counted[node.buffer] = _larger(counted.get(node.buffer, size), size)
+    return total([(size, itemsize[buffer]) for buffer, size in counted.items()])

@@ -139,8 +139,10 @@ def followed(provenance: Mapping[Value, tuple[int, ...]], steps: Iterable[Mappin
     return current
 
 
-def size_json(size: Value) -> int | str:
+def size_json(size: int | Value) -> int | str:
     """A size as the wire has it: an integer, or an expression of the declared variables."""
+    if isinstance(size, int):
+        return size
     return integer(size) if size.op is Op.CONST else expression_text(size)
 
 

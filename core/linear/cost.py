@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce as fold
 
 from core.index import multiply, number, scale
 from core.index.linear import weighted
@@ -22,6 +23,9 @@ _PER_LANE = {op: int(info.elementwise and op not in _FREE) for op, info in OPS.i
 _PER_LANE |= {Op.MULACC: 2, Op.DIV: 1, Op.MOD: 1, Op.LESS: 1}
 
 
+Amount = int | Value  # an expression only where it depends on variables
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """operations, moved: arithmetic and bytes to and from buffers, of all work-items together, each loop's turns counted.
@@ -29,16 +33,16 @@ class Count:
     widest: by number of a buffer, the lanes of the widest access that assumes alignment. shared_bytes: local memory of a work-group.
     """
 
-    operations: Value
-    moved: Value
+    operations: Amount
+    moved: Amount
     widest: Mapping[int, int]
     shared_bytes: int
 
 
-def count(listing: Listing, work_items: Value) -> Count:
+def count(listing: Listing, work_items: Amount) -> Count:
     """What a listing does in a launch of so many work-items."""
     turns = [work_items]
-    spent: list[tuple[Value, int, int]] = []  # how often, operations, bytes
+    spent: list[tuple[Amount, int, int]] = []  # how often, operations, bytes
     widest: dict[int, int] = {}
     arrays: set[Value] = set()
     operations = size = 0
@@ -64,14 +68,13 @@ def count(listing: Listing, work_items: Value) -> Count:
             if op is Op.END:
                 turns.pop()
             else:
-                turns.append(multiply(turns[-1], exact(v.src[0])) if op is Op.RANGE else turns[-1])
+                turns.append(product((turns[-1], exact(v.src[0]))) if op is Op.RANGE else turns[-1])
     spent.append((turns[-1], operations, size))
-    often = [turn for turn, _, _ in spent]
     return Count(
-        weighted(0, often, [n for _, n, _ in spent]),
-        weighted(0, often, [n for _, _, n in spent]),
+        total([(often, operations) for often, operations, _ in spent]),
+        total([(often, size) for often, _, size in spent]),
         widest,
-        sum(a.dtype.itemsize * shared(a).elements for a in arrays),
+        sum([a.dtype.itemsize * shared(a).elements for a in arrays]),
     )
 
 
@@ -83,17 +86,30 @@ def _of_index(v: Value) -> int:
     return len(factors) - 1 + bool(part) + sum([abs(c) != 1 for c in factors])
 
 
-def product(factors: Iterable[int | Value]) -> Value:
+def product(factors: Iterable[Amount]) -> Amount:
     """The product of sizes."""
-    whole, symbolic = 1, number(1)
+    whole = 1
+    symbolic: list[Value] = []
     for factor in factors:
         if isinstance(factor, int):
             whole *= factor
         elif factor.op is Op.CONST:
             whole *= integer(factor)
         else:
-            symbolic = multiply(symbolic, factor)
-    return scale(symbolic, whole)
+            symbolic.append(factor)
+    return scale(fold(multiply, symbolic), whole) if symbolic and whole else whole
+
+
+def total(parts: Iterable[tuple[Amount, int]]) -> Amount:
+    """The sum of amounts, each so many times."""
+    whole = 0
+    symbolic: list[tuple[Value, int]] = []
+    for amount, times in parts:
+        if isinstance(amount, int):
+            whole += amount * times
+        else:
+            symbolic.append((amount, times))
+    return weighted(whole, [x for x, _ in symbolic], [n for _, n in symbolic]) if symbolic else whole
 
 
 def exact(x: Value) -> Value:
@@ -107,6 +123,6 @@ def exact(x: Value) -> Value:
             part, factors = coefficients(x)
             return weighted(part, map(exact, x.src), factors)
         case Op.PRODUCT:
-            return product(map(exact, x.src))
+            return fold(multiply, map(exact, x.src))
         case _:
             return number(x.hi or 0)

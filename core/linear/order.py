@@ -29,15 +29,30 @@ def linearize(root: Value, guard: Value | None = None) -> tuple[Value, ...]:
 
     root: the SINK. guard: a machine condition under which alone anything is done. Raises CompilerBug for a graph without such an order.
     """
-    before = [] if guard is None else ordered(guard)
-    ordering = _Ordering(root, before)
-    if not ordering.is_parted:
-        ordering = _Ordering(parted(root), before)
-    body = ordering.run()
     if guard is None:
-        return tuple(body)
+        return tuple(_body(root, frozenset()))
+    before = ordered(guard)
     region = make(Op.IF, VOID, (guard,))
-    return (*(v for v in before if v.op not in _UNPLACED), region, *body, make(Op.END, VOID, (region,)))
+    return (*_placed(before), region, *_body(root, frozenset(before)), make(Op.END, VOID, (region,)))
+
+
+def _placed(values: Iterable[Value]) -> list[Value]:
+    """Those that need a place."""
+    return [v for v in values if v.op not in _UNPLACED]
+
+
+def _body(root: Value, before: frozenset[Value]) -> list[Value]:
+    """The graph in order, without what is computed before."""
+    values = _placed(ordered(root))
+    if before:
+        values = [v for v in values if v not in before]
+    if _OPENERS.isdisjoint([v.op for v in values]):
+        return values
+    ordering = _Ordering(values, before)
+    if not ordering.is_parted:
+        values = [v for v in _placed(ordered(parted(root))) if v not in before]
+        ordering = _Ordering(values, before)
+    return ordering.run()
 
 
 class _Region:
@@ -69,10 +84,10 @@ class _Region:
 
 
 class _Ordering:
-    def __init__(self, root: Value, before: list[Value]) -> None:
-        """before: what is computed already."""
+    def __init__(self, values: list[Value], before: Iterable[Value]) -> None:
+        """values: those that need a place. before: what is computed already."""
+        self.values = values
         self.there = set(before)
-        self.values: list[Value] = []  # those that need a place
         self.bit: dict[Value, int] = {}  # of a loop or region
         self.mask: dict[Value, int] = {}  # of any value: the bits it depends on
         self.outside: dict[Value, int] = {}  # per range of a reduce: what its nest depends on
@@ -85,31 +100,26 @@ class _Ordering:
         self.readers: dict[Value, list[Value]] = {}  # update → who reads its register
         self.waiting: dict[Value, list[tuple[_Region, int]]] = {}  # items by what they wait for
         self.is_parted = True  # each loop has one place
-        self._dependencies(ordered(root))
+        self._dependencies()
 
     def run(self) -> list[Value]:
-        if self.bit:
-            self._output_chain()
-            self._settle()
-        else:
-            self.top.items = list(self.values)
+        self._output_chain()
+        self._settle()
         return self._written()
 
     # ---- what depends on which loops -------------------------------------------------------------------------------------------
 
-    def _dependencies(self, order: list[Value]) -> None:
+    def _dependencies(self) -> None:
         mask, there = self.mask, self.there
         place_of: dict[Value, Place] = {}
-        for v in order:
+        for v in self.values:
             op = v.op
-            if op in _UNPLACED or v in there:
-                mask[v] = 0
-                there.add(v)
-                continue
-            self.values.append(v)
             m = 0
             for s in v.src:
-                m |= mask[s]
+                if s in mask:
+                    m |= mask[s]
+                else:
+                    there.add(s)
             if op in _OPENERS:
                 bit = self.bit[v] = 1 << len(self.bit)
                 self.outside[v] = m

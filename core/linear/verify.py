@@ -108,9 +108,10 @@ class _Walk:
     def run(self) -> None:
         there = self.there
         for at, value in enumerate(self.listing.body):
-            for s in value.src:
-                if s not in there:
-                    self._absent(value, s, at)
+            if not there.issuperset(value.src):
+                for s in value.src:
+                    if s not in there:
+                        self._absent(value, s, at)
             step = _STEPS.get(value.op)
             if step is None:
                 there.add(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from core.dtypes import BOOL
+from core.dtypes import BOOL, FLOAT32, FLOAT64, UINT32, UINT64
 from core.ir.op import OPS, Op
 from core.ir.parts import content, integer
 from core.ir.value import Value
@@ -36,6 +36,7 @@ _SIGNS = {
 _MINUS = _Sign(" - ", PLUS, PLUS, TIMES)
 _BITWISE = frozenset((Op.AND, Op.OR, Op.XOR))
 _WRAPS = frozenset((Op.ADD, Op.MUL, Op.SHL))  # results that may leave the type
+_AS_WRITTEN = frozenset((FLOAT32, FLOAT64, UINT32, UINT64))  # what C computes in just these types
 _COMMUTES = frozenset(op for op, info in OPS.items() if info.commutes)
 
 
@@ -78,8 +79,10 @@ def _subtraction(page: Page, value: Value) -> Text | None:
 
 
 def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:
-    dtype, op, between, rank = value.dtype, value.op, sign.words, sign.rank
-    depth = deeper(x, y)
+    dtype, op = value.dtype, value.op
+    if dtype in _AS_WRITTEN and value.lanes == 1 and op not in _BITWISE:
+        return Text(f"{x.at(sign.left)}{sign.words}{y.at(sign.right)}", sign.rank, deeper(x, y))
+    between, rank, depth = sign.words, sign.rank, deeper(x, y)
     if value.lanes > 1:
         plain = between.join(_sides(op, x, y, sign))
         if not (dtype.is_signed and op in _WRAPS):

@@ -6,6 +6,7 @@ could change what it reads. Decided from the end, so that the place a user is it
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -49,8 +50,8 @@ def place(body: tuple[Value, ...]) -> Placement:
 class _Placing:
     """Everything by position in the body.
 
-    scopes: the innermost around it. epochs: how many stores and barriers come before it. uses, user: how often it is mentioned, and where
-    first. latest: the last line that it may be written in. named: it must be a name where it is used.
+    scopes: the innermost around it. uses, user: how often it is mentioned, and where first. latest: the last line that it may be written
+    in. named: it must be a name where it is used. stores: where stores and barriers are. updated: where each register is assigned.
     """
 
     def __init__(self, body: tuple[Value, ...]) -> None:
@@ -61,31 +62,26 @@ class _Placing:
         self.latest = [0] * len(body)
         self.named = [False] * len(body)
         self.scopes: list[int] = []
-        self.epochs: list[int] = []
+        self.stores: list[int] = []
         self.updated: dict[Value, int] = {}
         self._scan()
 
     def _scan(self) -> None:
-        scopes, epochs = self.scopes, self.epochs
+        scopes = self.scopes
         opened = [0]
-        scope = count = epoch = 0
-        for at, value in enumerate(self.body):
-            op = value.op
-            if op is Op.END:
-                opened.pop()
-                scope = opened[-1]
-            scopes.append(scope)
-            epochs.append(epoch)
-            if op not in _STATEMENTS:
-                continue
+        count = 0
+        for at, op in [(at, value.op) for at, value in enumerate(self.body) if value.op in _STATEMENTS]:
             if op is Op.RANGE or op is Op.IF:
+                scopes += [opened[-1]] * (at + 1 - len(scopes))
                 count += 1
-                scope = count
-                opened.append(scope)
+                opened.append(count)
+            elif op is Op.END:
+                scopes += [opened.pop()] * (at - len(scopes))
             elif op is Op.UPDATE:
-                self.updated[value.src[0]] = at
-            elif op is not Op.END:
-                epoch += 1
+                self.updated[self.body[at].src[0]] = at
+            else:
+                self.stores.append(at)
+        scopes += [0] * (len(self.body) - len(scopes))
 
     def run(self) -> Placement:
         inline: set[Value] = set()
@@ -138,7 +134,8 @@ class _Placing:
     def _may_move(self, load: Value, at: int, user: int) -> bool:
         """Whether a load's one user may read memory instead: nothing is stored in between, and no loop reads it at each turn."""
         is_gated = load.lanes > 1 and load.arg[1]  # type: ignore[index]  # (addresses, gated)
-        return not is_gated and self.epochs[at] == self.epochs[self.latest[at]] and self.body[user].op is not Op.RANGE
+        is_stored = bisect_left(self.stores, at) != bisect_left(self.stores, self.latest[at])
+        return not is_gated and not is_stored and self.body[user].op is not Op.RANGE
 
     def _unassigned(self, value: Value, at: int, line: int) -> bool:
         """Whether no register that is read here is assigned before that line."""
