@@ -116,7 +116,7 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, graph: Graph, watch
     graph, narrower = narrow(graph, index64=target.index64)
     watch("narrow", graph.root)
     guard = None if lowered.guard.op is Op.CONST else machine_condition(lowered.guard, index64=target.index64)
-    body = linearize(graph.root, guard)
+    body = linearize(graph, guard)
     provenance = followed(lowered.provenance, (simpler, closed, again, legal, narrower)) if request.annotate else {}
     params = params_of(nest, device.alignment)
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)

@@ -16,7 +16,7 @@ from core.dtypes import VOID
 from core.errors import CompilerBug
 from core.ir.op import Op
 from core.ir.value import Value, make
-from core.ir.walk import ordered
+from core.ir.walk import Graph, ordered
 from core.linear.part import Place, parted
 
 _OPENERS = frozenset((Op.RANGE, Op.IF))
@@ -24,16 +24,16 @@ _EVERYWHERE = frozenset((Op.CONST, Op.PARAM, Op.VARIABLE, Op.SHARED))
 _UNPLACED = _EVERYWHERE | {Op.SINK}
 
 
-def linearize(root: Value, guard: Value | None = None) -> tuple[Value, ...]:
+def linearize(graph: Graph, guard: Value | None = None) -> tuple[Value, ...]:
     """The body of a listing: each value before its users, each RANGE and IF closed by an END.
 
-    root: the SINK. guard: a machine condition under which alone anything is done. Raises CompilerBug for a graph without such an order.
+    graph: of a SINK. guard: a machine condition under which alone anything is done. Raises CompilerBug for a graph without such an order.
     """
     if guard is None:
-        return tuple(_body(root, frozenset()))
+        return tuple(_body(graph, frozenset()))
     before = ordered(guard)
     region = make(Op.IF, VOID, (guard,))
-    return (*_placed(before), region, *_body(root, frozenset(before)), make(Op.END, VOID, (region,)))
+    return (*_placed(before), region, *_body(graph, frozenset(before)), make(Op.END, VOID, (region,)))
 
 
 def _placed(values: Iterable[Value]) -> list[Value]:
@@ -41,16 +41,16 @@ def _placed(values: Iterable[Value]) -> list[Value]:
     return [v for v in values if v.op not in _UNPLACED]
 
 
-def _body(root: Value, before: frozenset[Value]) -> list[Value]:
+def _body(graph: Graph, before: frozenset[Value]) -> list[Value]:
     """The graph in order, without what is computed before."""
-    values = _placed(ordered(root))
+    values = _placed(graph.order)
     if before:
         values = [v for v in values if v not in before]
     if _OPENERS.isdisjoint([v.op for v in values]):
         return values
     ordering = _Ordering(values, before)
     if not ordering.is_parted:
-        values = [v for v in _placed(ordered(parted(root))) if v not in before]
+        values = [v for v in _placed(ordered(parted(graph.root))) if v not in before]
         ordering = _Ordering(values, before)
     return ordering.run()
 

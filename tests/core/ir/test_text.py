@@ -14,6 +14,7 @@ from core.ir.op import OPS, Op
 from core.ir.parse import parse
 from core.ir.text import show, show_values
 from core.ir.value import Arg, Value, constant, make
+from core.ir.walk import Graph
 from core.linear.order import linearize
 from tests.core.ir.graphs import TYPES, graph, scalar
 
@@ -121,7 +122,7 @@ def test_a_graph_reads_like_this() -> None:
 
 
 def test_scopes_of_a_listing_are_indented() -> None:
-    lines = show_values(linearize(make(Op.SINK, VOID, (_sample(),)))).splitlines()
+    lines = show_values(linearize(Graph.of(make(Op.SINK, VOID, (_sample(),))))).splitlines()
 
     start = next(k for k, line in enumerate(lines) if " loop" in line)
     end = next(k for k, line in enumerate(lines) if " end " in line)

@@ -32,7 +32,7 @@ def simplify(root: Value, *, fast_math: bool = False) -> tuple[Value, Mapping[Va
 def outcome(root: Value, seed: int) -> dict[int, list[int]]:
     """Every buffer's bits after the graph ran on random contents."""
     held = buffers(seed)
-    run(Listing("k", (), (), linearize(root)), held, groups=(ELEMENTS, 1, 1))
+    run(Listing("k", (), (), linearize(Graph.of(root))), held, groups=(ELEMENTS, 1, 1))
     return {k: [_bits(x) for x in values] for k, values in held.items()}
 
 

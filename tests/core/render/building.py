@@ -102,7 +102,7 @@ def program(
     device = device or replace(target.defaults, **options)  # type: ignore[arg-type]  # names and types are the test's affair
     graph, _ = narrow(target.legalize(Graph.of(sink(stores)), device, None), index64=target.index64)
     sizes = local_size if local_size is not None or target.called else (1, 1, 1)
-    listing = Listing(name, params, variables, linearize(graph.root), sizes)
+    listing = Listing(name, params, variables, linearize(graph), sizes)
     verify(listing)
     return Built(target, listing, target.render(listing, device))
 
