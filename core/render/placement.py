@@ -117,29 +117,28 @@ class _Placing:
                     self.named[self.position[operand]] = True
 
     def _moves(self, value: Value, at: int) -> bool:
-        op = value.op
-        if op is Op.SPECIAL or self.named[at]:
+        if value.op is Op.SPECIAL or self.named[at]:
             return False
-        line = self.latest[at]
-        if op is not Op.EXTRACT and not (op is Op.SUM and self.uses[at] <= _FEW and _is_tiny(value)):  # those are as good as a name
-            if self.uses[at] > 1:
-                return False
-            user = self.user[at]
-            if self.scopes[at] != self.scopes[user] and not _is_cheap(value):
-                return False
-            if op is Op.LOAD and not self._may_move(value, at, user):
-                return False
-        return self.updated.keys().isdisjoint(value.src) or self._unassigned(value, at, line)
+        return self._may_move(value, at) and (self.updated.keys().isdisjoint(value.src) or self._unassigned(value, at))
 
-    def _may_move(self, load: Value, at: int, user: int) -> bool:
+    def _may_move(self, value: Value, at: int) -> bool:
+        op, uses, user = value.op, self.uses[at], self.user[at]
+        is_alone = uses == 1 and self.scopes[at] == self.scopes[user]
+        if op is Op.LOAD:
+            return is_alone and self._may_read_later(value, at)
+        if is_alone or op is Op.EXTRACT or (op is Op.SUM and uses <= _FEW and _is_tiny(value)):  # the last two are as good as a name
+            return True
+        return uses == 1 and _is_cheap(value)
+
+    def _may_read_later(self, load: Value, at: int) -> bool:
         """Whether a load's one user may read memory instead: nothing is stored in between, and no loop reads it at each turn."""
         is_gated = load.lanes > 1 and load.arg[1]  # type: ignore[index]  # (addresses, gated)
         is_stored = bisect_left(self.stores, at) != bisect_left(self.stores, self.latest[at])
-        return not is_gated and not is_stored and self.body[user].op is not Op.RANGE
+        return not is_gated and not is_stored and self.body[self.user[at]].op is not Op.RANGE
 
-    def _unassigned(self, value: Value, at: int, line: int) -> bool:
-        """Whether no register that is read here is assigned before that line."""
-        return all(at >= self.updated[s] or self.updated[s] >= line for s in value.src if s in self.updated)
+    def _unassigned(self, value: Value, at: int) -> bool:
+        """Whether no register that is read here is assigned before the line it would be read in."""
+        return not any(at < self.updated[s] < self.latest[at] for s in value.src if s in self.updated)
 
 
 def _is_cheap(value: Value) -> bool:
