@@ -41,9 +41,10 @@ def _verify_once(body: tuple[Value, ...]) -> None:
 
 
 def _verify_used(body: tuple[Value, ...]) -> None:
-    idle = {v for v in set(body).difference(*[v.src for v in body]) if v.dtype is not VOID and v.op is not Op.RANGE}
-    if idle:
-        raise IllFormed(next(v for v in body if v in idle), "is computed for nobody")
+    needed: set[Value] = set().union(*[v.src for v in body])
+    for v in body:
+        if v not in needed and v.dtype is not VOID and v.op is not Op.RANGE:
+            raise IllFormed(v, "is computed for nobody")
 
 
 class _Scope:
