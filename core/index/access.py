@@ -40,7 +40,8 @@ class Access:
 
     def substituted(self, mapping: Substitution) -> Access:
         """The access over other axes."""
-        return simplified(mapping(self.index), mapping(self.valid))
+        index, valid = mapping(self.index), mapping(self.valid)
+        return self if index is self.index and valid is self.valid else simplified(index, valid)
 
     def depends_on(self, axis: Value) -> bool:
         return axis in self.index.free or axis in self.valid.free

@@ -159,6 +159,8 @@ class Given:
 
     def simplify(self, x: Value) -> Value:
         """x as simple as the conditions make it."""
+        if x.op is Op.CONST:
+            return x
         y = self.narrow(x)
         return x if y is x else widened(y)
 

@@ -17,6 +17,8 @@ from core.ir.value import Value
 
 def greatest_index(index: Value, valid: Value, decider: Decider) -> Value:
     """An upper bound of `index` where `valid` holds: a number, or an expression of variables where that is no worse."""
+    if valid is TRUE and all(t.op is Op.AXIS and not t.src for t in split(index)[2]):
+        return number(own_bounds(index)[1])
     known = number(_greatest_number(index, valid, decider))
     if not any(atom.op is Op.VARIABLE for atom in index.free | valid.free):
         return known

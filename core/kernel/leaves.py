@@ -15,7 +15,6 @@ from core.index.access import NOWHERE, Access, simplified
 from core.index.given import Given
 from core.index.linear import weighted
 from core.ir.op import Op
-from core.ir.parts import integer
 from core.ir.value import Value, make
 from core.kernel.node import Const, Formula, Kernel, Leaf, Load, Store, View, Views, value_dtype
 from core.kernel.symbolic import Names, condition_of, size_value, value_of, variable_values
@@ -144,13 +143,8 @@ def _view(view: View, position: tuple[Value, ...], names: Names) -> tuple[Value,
     for k, (i, stride, extent) in enumerate(zip(position, view.strides, view.shape, strict=True)):
         if extent == 1:
             i = number(0)
-        by = value_of(stride, names)
-        if by.op is Op.CONST:
-            parts.append(i)
-            factors.append(integer(by))
-        else:
-            parts.append(multiply(i, by))
-            factors.append(1)
+        parts.append(i if isinstance(stride, int) else multiply(i, value_of(stride, names)))
+        factors.append(stride if isinstance(stride, int) else 1)
         if view.mask is not None:
             begin, end = view.mask[k]
             if begin != 0:

@@ -81,7 +81,7 @@ def find_sites(kernel: Kernel, limit: int) -> SiteTable:
                 instance_of[key] = len(instances)
                 instances.append(Instance(row, class_number.get(_class_key(kernel, node), -1), axes))
             inner = tuple(instance_of[key] if k in axes else b for k, b in enumerate(binding))
-        return [(s, tuple(inner[k] if k in full[s] else None for k in range(rank))) for s in node.src]
+        return [(s, inner if full[s] == full[row] else tuple([b if k in full[s] else None for k, b in enumerate(inner)])) for s in node.src]
 
     for output in kernel.outputs:
         stack: list[tuple[int, Binding, list[tuple[int, Binding]] | None]] = [(output, top, None)]
