@@ -15,6 +15,7 @@ Sums and products over a loop stay in float32 and are rounded after it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, DType
@@ -30,7 +31,7 @@ from core.passes.rounding import narrowed, rounded
 from core.passes.scalars import scalars
 
 Watch = Callable[[Value, Value], None]
-Way = Callable[[Value], Value]
+Way = Callable[["_Legalizer", Value], Value]
 
 TRANSCENDENTAL = frozenset((Op.EXP2, Op.LOG2, Op.SIN, Op.SQRT))
 _BOOL_OPS = {Op.ADD: Op.OR, Op.MAX: Op.OR, Op.MUL: Op.AND, Op.NEG: Op.NOT, Op.CMPNE: Op.XOR}
@@ -62,20 +63,15 @@ class _Legalizer:
         self.moved: Moved = find_moved(order, self.narrow)
         self.carried: dict[Value, bool] = {}  # values on the way from a register to its update: whether something was added on it
         self.changed: dict[Value, Value] = {}
-        self.ways: dict[tuple[Op, DType, DType | None], Way | None] = {}
 
     def run(self) -> Value:
-        changed, ways = self.changed, self.ways
+        changed, narrow = self.changed, self.narrow
         untouched = changed.keys().isdisjoint
         for value in self.order:
             src = value.src
-            kind = value.op, value.dtype, src[0].dtype if src else None
-            try:
-                way = ways[kind]
-            except KeyError:
-                way = ways[kind] = self.way(*kind)
+            way = way_of(value.op, value.dtype, src[0].dtype if src else None, narrow)
             if way is not None:
-                made = way(value)
+                made = way(self, value)
             elif untouched(src):
                 continue
             else:
@@ -85,33 +81,6 @@ class _Legalizer:
                 if self.watch is not None:
                     self.watch(value, made)
         return self.done(self.order[-1])
-
-    def way(self, op: Op, dtype: DType, of: DType | None) -> Way | None:
-        """How an operation that gives `dtype` of (first) operands of type `of` becomes the machine's; None where it is."""
-        match op:
-            case Op.LOAD:
-                return self.load if dtype in self.narrow else None
-            case Op.STORE:
-                return self.store if of in self.narrow else None
-            case Op.CAST:
-                return self.converted
-            case Op.BITCAST:
-                return self.reinterpreted
-            case Op.UPDATE:
-                return self.update if dtype in self.narrow else None
-            case Op.WHERE:
-                return self.where if dtype in self.narrow else None
-            case Op.MULACC:
-                return self.multiplied_and_added
-            case Op.IDIV | Op.REM | Op.SHL | Op.SHR if of is not BOOL:
-                return self.integral
-            case _ if OPS[op].elementwise:
-                if of is BOOL:
-                    return self.logical if op in _BOOL_OPS or op is Op.CMPLT else None
-                narrow = of in self.narrow or (of is FLOAT16 and op in TRANSCENDENTAL)
-                return self.arithmetic if narrow else None
-            case _:
-                return self.carrier if dtype in self.narrow and op is not Op.PARAM and op is not Op.SHARED else None
 
     def done(self, value: Value) -> Value:
         """What a value met before has become."""
@@ -248,6 +217,37 @@ class _Legalizer:
         if value.src[0] not in self.carried and value.src[1] not in self.carried:
             product = rounded(product, value.dtype)
         return alu(Op.ADD, product, c) if self.follow(value) else rounded(alu(Op.ADD, product, c), value.dtype)
+
+
+@cache
+def way_of(op: Op, dtype: DType, of: DType | None, narrow: frozenset[DType]) -> Way | None:
+    """How an operation that gives `dtype` of (first) operands of type `of` becomes the machine's; None where it is.
+
+    narrow: the float types that are computed in FLOAT32.
+    """
+    match op:
+        case Op.LOAD:
+            return _Legalizer.load if dtype in narrow else None
+        case Op.STORE:
+            return _Legalizer.store if of in narrow else None
+        case Op.CAST:
+            return _Legalizer.converted
+        case Op.BITCAST:
+            return _Legalizer.reinterpreted
+        case Op.UPDATE:
+            return _Legalizer.update if dtype in narrow else None
+        case Op.WHERE:
+            return _Legalizer.where if dtype in narrow else None
+        case Op.MULACC:
+            return _Legalizer.multiplied_and_added
+        case Op.IDIV | Op.REM | Op.SHL | Op.SHR if of is not BOOL:
+            return _Legalizer.integral
+        case _ if OPS[op].elementwise:
+            if of is BOOL:
+                return _Legalizer.logical if op in _BOOL_OPS or op is Op.CMPLT else None
+            return _Legalizer.arithmetic if of in narrow or (of is FLOAT16 and op in TRANSCENDENTAL) else None
+        case _:
+            return _Legalizer.carrier if dtype in narrow and op is not Op.PARAM and op is not Op.SHARED else None
 
 
 def _unrounded(value: Value, narrow: DType) -> Value:
