@@ -30,6 +30,8 @@ _CONDITIONS = (Op.LESS, Op.ALL)
 
 def collapse(graph: Graph) -> tuple[Graph, dict[Value, Value]]:
     """The graph without the loops that have a closed form, and what each changed value became."""
+    if all(is_plain(*v.src) for v in graph.order if v.op is Op.UPDATE):
+        return graph, {}
     work = _Collapse()
     mapping: dict[Value, Value] = {}
     changed = mapping.keys()

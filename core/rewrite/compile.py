@@ -240,6 +240,8 @@ def is_exactly(value: Value, number: Number) -> bool:
     """Whether a constant is this number in its type: floats by bits, integers wrapped."""
     dtype, arg = value.dtype, value.arg
     if dtype.is_float:
+        if arg != number and number == number:  # most are told apart by this
+            return False
         return float_bits(arg) == float_bits(float(number))  # type: ignore[arg-type]  # a float CONST's arg is a float
     if dtype.is_integer:
         return arg == dtype.wrap(int(number))

@@ -78,7 +78,8 @@ class RuleSet:
         """Whether some rule puts something in a value's place. None does for an index in which no data is looked up."""
         if value.op not in self.ops or (value.free and is_index(value)):
             return False
-        for _, matcher in self.candidates(value):
+        found = self.found.get(key_of(value))
+        for _, matcher in self.candidates(value) if found is None else found:
             other = matcher(value)
             if other is not None and other is not value:
                 return True
