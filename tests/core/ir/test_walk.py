@@ -6,7 +6,7 @@ from core.dtypes import INT32
 from core.index import number
 from core.ir.op import Op
 from core.ir.value import Value, alu, constant, make
-from core.ir.walk import ordered, substitute, substituted, users
+from core.ir.walk import Graph, ordered, substitute, substituted, users
 
 
 def leaf(number_of: int) -> Value:
@@ -39,6 +39,14 @@ def test_a_chain_of_any_length_is_walked() -> None:
 
     assert value is ordered(value)[-1]
     assert value is substitute(value, {})
+
+
+def test_a_graph_that_became_nothing_else_is_the_same() -> None:
+    a, b = number(2000), number(3000)
+    graph = Graph.of(a)
+
+    assert graph is graph.became(a)
+    assert Graph(b, [b]) == graph.became(b)
 
 
 def test_users_are_operand_places() -> None:

@@ -15,7 +15,7 @@ from core.index.enumerate import atoms_of, box_points
 from core.index.unknown import Unknown
 from core.ir import parts
 from core.ir.op import Op
-from core.ir.value import Value, constant, make, sink
+from core.ir.value import Value, alu, constant, make, sink
 from core.ir.walk import Graph, ordered
 from core.kernel.leaves import Leaves
 from core.kernel.places import touched_sizes
@@ -216,6 +216,18 @@ def test_a_gate_or_the_guard_of_the_launch_keeps_it_inside() -> None:
     assert () == by_hand(stored(g, loaded(g)), guard=below).open
     with pytest.raises(CompilerBug):
         by_hand(stored(g, loaded(g, less(g, number(9))), below))
+
+
+def test_accesses_a_constant_apart_under_one_gate_are_each_judged() -> None:
+    g = launch(0, 16)
+    below = less(g, number(8))
+    taken = loaded(g, below)
+    for k in range(1, 4):
+        taken = alu(Op.ADD, taken, loaded(add(g, number(k)), below))
+
+    assert () == by_hand(stored(g, taken, below), sizes={0: 8, 1: 11}).open
+    with pytest.raises(CompilerBug, match="leaves its buffer"):
+        by_hand(stored(g, taken, below), sizes={0: 8, 1: 10})
 
 
 def test_bounds_that_only_trying_shows() -> None:

@@ -174,6 +174,14 @@ def test_c_has_no_images() -> None:
     assert "images" == refused.value.facts()["feature"]
 
 
+def test_what_lacks_nothing_stays_the_graph_it_is() -> None:
+    i = point(OPENCL, 8)
+    x = load(param(1, FLOAT32, "read"), i)
+    graph = Graph.of(sink((store(param(0, FLOAT32, "write"), i, alu(Op.ADD, x, alu(Op.MUL, x, x))),)))
+
+    assert graph is OPENCL.legalize(graph, OPENCL.defaults, None)
+
+
 def test_a_watcher_is_told_what_became_of_each_value() -> None:
     i = point(C, 8)
     x = load(param(1, FLOAT16, "read"), i)

@@ -63,6 +63,14 @@ def test_an_index_within_32_bits_is_32_bits() -> None:
     assert not any(v.dtype is INDEX64 for v in listing.body)
 
 
+def test_what_fits_as_it_is_stays_the_graph_it_is() -> None:
+    for ast, stays in ((copy([8, 8], "axis0*8 + axis1"), True), (copy([60000, 50001], "axis1*60000 + axis0"), False)):
+        seen: dict[str, Any] = {}
+        compile_kernel(Request.from_json({"ast": ast, "device": {"target": "opencl"}}), watch=seen.__setitem__)
+
+        assert stays is (seen["legalize"] is seen["narrow"])
+
+
 def test_a_buffer_beyond_2_to_the_31_is_addressed_in_64_bits() -> None:
     """B 39."""
     listing, program = listing_of(copy([60000, 50001], "axis1*60000 + axis0", dtype="float16"), "opencl")

@@ -203,6 +203,23 @@ def left(x: Value) -> Value:
     return x
 
 
+def test_a_rule_that_asks_for_no_operand_by_name_is_tried_once() -> None:
+    seen: list[Value] = []
+
+    def look(root: Value) -> Value | None:
+        seen.append(root)
+        return None
+
+    def compare(root: Value, x: Value, y: Value) -> Value | None:
+        return look(root)
+
+    for after, times in ((look, 1), (compare, 2)):
+        seen.clear()
+        rewrite(alu(Op.XOR, A, B), RuleSet(rule(one_of((Op.XOR, Op.OR), x, y), after)))
+
+        assert times == len(seen)
+
+
 def test_a_shared_value_is_looked_at_once() -> None:
     seen: list[Value] = []
 
