@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from core.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INDEX, INDEX64, INT32, INT64, VOID, DType
+from core.fragments import is_layout, layout_named
 from core.ir.op import OPS, Op
 from core.ir.value import Value
 
@@ -274,6 +275,20 @@ def _where(value: Value) -> str | None:
     return _no_arg(value)
 
 
+def _mma(value: Value) -> str | None:
+    if not is_layout(value.arg):
+        return "the name of a matrix instruction"
+    layout = layout_named(value.arg)
+    operand, accumulator = DTYPES[layout.core.operand], DTYPES[layout.core.accumulator]
+    wanted = ((operand, layout.a), (operand, layout.b), (accumulator, layout.c))
+    if len(value.src) != 3 or (value.dtype, value.lanes) != (accumulator, layout.c.elements):
+        return f"three fragments give {layout.c.elements} of {accumulator}"
+    for s, (dtype, fragment) in zip(value.src, wanted, strict=True):
+        if (s.dtype, s.lanes) != (dtype, fragment.elements):
+            return f"a fragment of {fragment.elements} of {dtype}, not {s.lanes} of {s.dtype}"
+    return None
+
+
 def _nothing(value: Value) -> str | None:
     return None
 
@@ -317,6 +332,7 @@ RULES: dict[Op, _Rule] = {
     Op.CMPLT: _comparison,
     Op.CMPNE: _comparison,
     Op.WHERE: _where,
+    Op.MMA: _mma,
     Op.SINK: _sink,
     **{op: _arithmetic(op, _DATA, "data") for op in (Op.NEG, Op.ADD, Op.MUL, Op.MAX, Op.MULACC)},
     **{op: _arithmetic(op, _INTEGERS, "integers") for op in (Op.IDIV, Op.REM)},

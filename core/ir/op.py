@@ -40,6 +40,8 @@ Typing, by op (x, y: values of one dtype and lane count; `lanes` of the result e
     CMPLT CMPNE                                      src (x, y); BOOL
     WHERE            src (condition, x, y)
     MULACC           src (a, b, c): a * b + c
+    MMA              src (a, b, c): the fragments of a work-item, of as many lanes as it has elements of each tile (a fragment of one is a
+                     scalar); arg: the name of the instruction's layout (`core.fragments`); D = A*B + C, as c
     SINK             VOID; src: the stores
 """
 
@@ -100,7 +102,8 @@ class Op(Enum):
     CMPNE = 45
     WHERE = 46
     MULACC = 47
-    SINK = 48
+    MMA = 48
+    SINK = 49
 
     __hash__ = object.__hash__  # members are singletons; Enum's own hash goes through the name
 
@@ -164,5 +167,6 @@ OPS: dict[Op, OpInfo] = {
     Op.CMPNE: OpInfo(2, "cmpne", elementwise=True, commutes=True),
     Op.WHERE: OpInfo(3, "where", elementwise=True),
     Op.MULACC: OpInfo(3, "mulacc", elementwise=True),
+    Op.MMA: OpInfo(3, "mma"),
     Op.SINK: OpInfo(None, "sink"),
 }

@@ -208,6 +208,8 @@ def place_type(op: Op, dtype: DType, lanes: int, place: int, arg: Arg, src: Sequ
     if op is Op.CMPLT or op is Op.CMPNE:
         other = src[1 - place]
         return (other.dtype, other.lanes) if other is not None and not other.is_const else None
+    if op is Op.MMA and place == 2:
+        return dtype, lanes
     if op is Op.ALL or op is Op.IF:
         return BOOL, 1
     if op is Op.LOAD or op is Op.STORE:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce as fold
+from math import prod
 
+from core.fragments import layout_named
 from core.index import multiply, number, scale
 from core.index.linear import weighted
 from core.ir.op import OPS, Op
@@ -18,7 +20,7 @@ from core.ir.value import Value
 from core.linear.listing import Listing
 
 _FREE = frozenset((Op.CAST, Op.BITCAST, Op.ROUND))  # conversions, as moves
-_COUNTED_APART = frozenset((Op.LOAD, Op.STORE, Op.SUM, Op.PRODUCT, Op.RANGE, Op.IF, Op.END))
+_COUNTED_APART = frozenset((Op.LOAD, Op.STORE, Op.SUM, Op.PRODUCT, Op.MMA, Op.RANGE, Op.IF, Op.END))
 _PER_LANE = {op: int(info.elementwise and op not in _FREE) for op, info in OPS.items() if op not in _COUNTED_APART}
 _PER_LANE |= {Op.MULACC: 2, Op.DIV: 1, Op.MOD: 1, Op.LESS: 1}
 
@@ -62,6 +64,9 @@ def count(listing: Listing, work_items: Amount) -> Count:
                 arrays.add(array)
         elif op is Op.SUM or op is Op.PRODUCT:
             operations += _of_index(v)
+        elif op is Op.MMA:
+            layout = layout_named(v.arg)
+            operations += 2 * prod(layout.core.dims) // layout.lanes  # a lane's share
         else:
             spent.append((turns[-1], operations, size))
             operations = size = 0

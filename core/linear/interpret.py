@@ -1,9 +1,9 @@
 """A listing run in plain Python, every access watched: the oracle that schedules, passes and renderers are tested against.
 
-Work-items of a group take turns between barriers, in order; the meaning of each operation is `core.ir.evaluate`'s, so every NaN is the one
-quiet NaN. A `Fault` is raised for whatever a device may answer with anything: an access outside its array, shared memory read before it is
-written, two work-items at one element with no barrier between them and one of them writing, a barrier not all of a group arrive at, an
-index that leaves its type.
+Work-items of a group take turns between barriers and matrix instructions, in order; the meaning of each operation is
+`core.ir.evaluate`'s, so every NaN is the one quiet NaN. A `Fault` is raised for whatever a device may answer with anything: an access
+outside its array, shared memory read before it is written, two work-items at one element with no barrier between them and one of them
+writing, a barrier or matrix instruction not all of a group arrive at, an index that leaves its type.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from core.dtypes import BFLOAT16, BOOL, DType, Number
+from core.fragments import Fragment, layout_named
 from core.ir.evaluate import Content, from_bits, meaning, to_bits
 from core.ir.op import Op
 from core.ir.parts import Access, access, content, integer, param
@@ -23,6 +24,9 @@ from core.linear.listing import Listing
 Sizes = tuple[int, int, int]
 Buffer = MutableSequence[Any]  # a list of numbers or a one-dimensional numpy array; numpy has no bfloat16, so uint16 holds its bits
 Env = dict[Value, Content]
+Arrived = tuple[int, tuple[Content, ...]]  # a place in the body, and the fragments held there
+Lane = Generator[Arrived, Content | None, None]
+END = -1  # of a work-item's way: no place
 _Function = Callable[[Env], Content]
 
 
@@ -51,19 +55,66 @@ def run(
 
 def _run_group(program: _Program, memory: _Memory, group: tuple[int, ...], local: Sizes) -> None:
     memory.open_group()
-    lanes: list[Generator[int, None, None]] = []
+    lanes: list[Lane] = []
     for number, lane in enumerate(product(*[range(n) for n in reversed(local)])):
         ids: dict[Arg, int] = {}
         for k, (g, n, i) in enumerate(zip(group, local, lane[::-1], strict=True)):
             ids["group", k], ids["local", k], ids["global", k] = g, i, g * n + i
         lanes.append(program.lane(memory, ids, (group, number)))
+    answers: list[Content | None] = [None] * len(lanes)
     while lanes:
-        arrived = [next(lane, -1) for lane in lanes]
-        if len(set(arrived)) > 1:
-            raise Fault("not every work-item of a group arrives at a barrier")
-        if arrived[0] < 0:
+        arrived = [_resumed(lane, answer) for lane, answer in zip(lanes, answers, strict=True)]
+        if len({place for place, _ in arrived}) > 1:
+            raise Fault("not every work-item of a group arrives at a barrier or matrix instruction")
+        place = arrived[0][0]
+        if place == END:
             return
-        memory.barrier()
+        if program.body[place].op is Op.BARRIER:
+            memory.barrier()
+        else:
+            answers = _multiplied(program.body[place], [fragments for _, fragments in arrived])
+
+
+def _resumed(lane: Lane, answer: Content | None) -> Arrived:
+    try:
+        return lane.send(answer)
+    except StopIteration:
+        return END, ()
+
+
+def _multiplied(value: Value, fragments: list[tuple[Content, ...]]) -> list[Content | None]:
+    """What a matrix instruction gives each work-item of a group, from what each of them holds. Sums are rounded once."""
+    layout = layout_named(value.arg)
+    if len(fragments) % layout.lanes:
+        raise Fault(f"{len(fragments)} work-items at a matrix instruction of {layout.lanes}")
+    answers: list[Content | None] = []
+    for first in range(0, len(fragments), layout.lanes):
+        lanes = fragments[first : first + layout.lanes]
+        a = _tile(layout.a, [held[0] for held in lanes])
+        b = _tile(layout.b, [held[1] for held in lanes])
+        for lane, (_, _, c) in enumerate(lanes):
+            numbers = c if isinstance(c, tuple) else (c,)
+            out = []
+            for element, start in enumerate(numbers):
+                at = layout.c.place(lane, element)
+                total = float(start)
+                for k in range(layout.size("k")):
+                    total += float(a[at["m"], k]) * float(b[k, at["n"]])
+                out.append(value.dtype.round(total))
+            answers.append(tuple(out) if len(out) > 1 else out[0])
+    return answers
+
+
+def _tile(fragment: Fragment, held: list[Content]) -> dict[tuple[int, ...], Number]:
+    """The elements of a tile by coordinates. Raises Fault where lanes that hold one element differ on it."""
+    tile: dict[tuple[int, ...], Number] = {}
+    for lane, content_ in enumerate(held):
+        for element, x in enumerate(content_ if isinstance(content_, tuple) else (content_,)):
+            at = tuple(fragment.place(lane, element).values())
+            other = tile.setdefault(at, x)
+            if other != x and (other == other or x == x):
+                raise Fault(f"lanes differ on the element at {at} of a tile: {other} and {x}")
+    return tile
 
 
 Item = tuple[tuple[int, ...], int]  # a work-item: its group, its number within it
@@ -157,8 +208,8 @@ class _Program:
         elif value.op is Op.VARIABLE:
             self.start[value] = variables[value.arg[0]]  # type: ignore[index]  # a VARIABLE's arg starts with its name
 
-    def lane(self, memory: _Memory, ids: Mapping[Arg, int], item: Item) -> Generator[int, None, None]:
-        """One work-item; yields at each barrier the barrier's place."""
+    def lane(self, memory: _Memory, ids: Mapping[Arg, int], item: Item) -> Lane:
+        """One work-item; yields at each barrier its place, at each matrix instruction also what it holds, and is sent what it gets."""
         env = dict(self.start)
         loops: list[tuple[int, int]] = []  # the opener's place, the loop's end
         at = 0
@@ -197,12 +248,16 @@ class _Program:
                     else:
                         loops.pop()
                 case Op.BARRIER:
-                    yield at
+                    yield at - 1, ()
+                case Op.MMA:
+                    answer = yield at - 1, tuple([env[_register(s)] for s in value.src])
+                    assert answer is not None
+                    env[value] = answer
 
 
 _ACTIONS = frozenset((
     Op.LOAD, Op.STORE, Op.ACC, Op.UPDATE, Op.SPECIAL, Op.RANGE, Op.IF, Op.END, Op.BARRIER, Op.PARAM, Op.SHARED, Op.CONST, Op.VARIABLE,
-    Op.SINK,
+    Op.MMA, Op.SINK,
 ))  # fmt: skip
 
 

@@ -1,16 +1,19 @@
 """What must hold of a listing before anybody prints it. Always on; its cost grows with the listing.
 
 Every value is computed before it is used, in a scope around its use; scopes nest and close; a register stands outside the loops that carry
-it, is assigned once a turn and not read after that within the turn; no barrier where work-items may part; shared memory is read behind a
-barrier; operands have the types `core.ir.verify` asks for, indices the bits of theirs; nothing is computed for nobody.
+it, is assigned once a turn and not read after that within the turn; no barrier or matrix instruction where work-items may part; shared
+memory is read behind a barrier; operands have the types `core.ir.verify` asks for, indices the bits of theirs; nothing is computed for
+nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from core.dtypes import VOID
 from core.errors import CompilerBug
+from core.fragments import layout_named
 from core.ir.op import Op
 from core.ir.text import show_values
 from core.ir.value import Value
@@ -184,7 +187,7 @@ class _Walk:
             self.there.add(value)
 
     def _barrier(self, value: Value, at: int) -> None:
-        if any(self._parts(s.opener.src[0]) for s in self.scopes if s.opener is not None):
+        if self._may_part():
             raise IllFormed(value, "a barrier where the work-items of a group may part")
         if not any(s.shared.stores or s.shared.loads for s in self.scopes):
             raise IllFormed(value, "a barrier and no access to shared memory since the last")
@@ -193,6 +196,19 @@ class _Walk:
             if s.opener is not None and not _always_runs(s.opener):
                 break  # what lies around may not meet this barrier at all
         self.there.add(value)
+
+    def _together(self, value: Value, at: int) -> None:
+        """A matrix instruction: all lanes of it go the same way, and there are whole sets of them."""
+        if self._may_part():
+            raise IllFormed(value, "a matrix instruction where the work-items of a group may part")
+        lanes = layout_named(value.arg).lanes
+        if self.listing.local_size is None or prod(self.listing.local_size) % lanes:
+            raise IllFormed(value, f"a matrix instruction of {lanes} lanes in a work-group of {self.listing.local_size}")
+        self.there.add(value)
+
+    def _may_part(self) -> bool:
+        """Whether the work-items of a group may not all be here."""
+        return any(self._parts(s.opener.src[0]) for s in self.scopes if s.opener is not None)
 
     def _parts(self, decides: Value) -> bool:
         """Whether the work-items of a group may go different ways by this loop end or condition."""
@@ -224,6 +240,7 @@ _STEPS: dict[Op, Callable[[_Walk, Value, int], None]] = {  # operations that do 
     Op.ACC: _Walk._register,
     Op.UPDATE: _Walk._update,
     Op.BARRIER: _Walk._barrier,
+    Op.MMA: _Walk._together,
     Op.LOAD: _Walk._access,
     Op.STORE: _Walk._access,
     **dict.fromkeys((Op.SINK, *FROM_THE_START), _Walk._misplaced),

@@ -25,6 +25,7 @@ from core.kernel.node import Const, Elementwise, Load, Reduce, Store
 from core.lower.axes import Launch, launch_of, loop_over
 from core.lower.elements import Elements, joined, points, size_of
 from core.lower.grouped import Slots
+from core.lower.matrix import Product
 from core.lower.memory import Memory
 from core.lower.phase import Phase, phases_needed
 from core.lower.provenance import Provenance
@@ -71,14 +72,18 @@ class _Lowering:
         self.only_one = self._one_lane()
         self.accumulators = 0
         self.made = 0
+        self.product = Product(nest, nest.tile, device, self.launch.mapping, self.memory, self._record) if nest.tile is not None else None
 
     def run(self) -> Lowered:
         done: list[dict[Phase, Elements]] = []
         pending: list[tuple[Site, Store, list[Elements]]] = []
+        replaced = self.product.replaced if self.product is not None else frozenset()
         for number_, site in enumerate(self.nest.sites.sites):
             node = self.nest.kernel.nodes[site.node]
             results: dict[Phase, Elements] = {}
-            if isinstance(node, Reduce):
+            if number_ in replaced:
+                pass
+            elif isinstance(node, Reduce):
                 results = self._reduce(number_, site, node, done[site.src[0]])
             else:
                 for phase in self.needed[number_]:
@@ -168,6 +173,8 @@ class _Lowering:
         instance = self.nest.sites.instances[site.instance]
         if not instance.axes:
             return {phase: operand[phase] for phase in self.needed[number_]}
+        if self.product is not None:
+            return {Phase.AFTER: self._multiplied(site, node, self.product)}
         groups = self._own(instance, AxisKind.GROUP)
         if not groups:
             return {phase: self._summed(site, node, instance, operand[phase]) for phase in self.needed[number_]}
@@ -185,6 +192,15 @@ class _Lowering:
     def _needed_by_all(self, number_: int) -> bool:
         """Whether a reduce's total is needed under another grouped reduce: then by every lane."""
         return Phase.INSIDE in self.needed[number_]
+
+    def _multiplied(self, site: Site, node: Reduce, product: Product) -> Elements:
+        """The reduce by a matrix instruction."""
+        if any(a.extent == 0 for a in self.nest.of_kind(AxisKind.REDUCE)):
+            return Elements((), (constant(identity(node.op, node.dtype), node.dtype),))
+        loops, mapping = self._loops_of(site.instance)
+        result = product.result(loops, mapping, self.accumulators)
+        self.accumulators += len(result.values)
+        return result
 
     def _summed(self, site: Site, node: Reduce, instance: Instance, operand: Elements) -> Elements:
         """What a work-item reduces: its loops, and its unrolled elements."""

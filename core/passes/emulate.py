@@ -7,7 +7,7 @@ Between `lower` and `narrow`. Afterwards
   values keep the narrow type, and a CAST leads from one form to the other;
 - bool has AND, OR, XOR, NOT and WHERE alone; there is no MULACC;
 - IDIV, REM, SHL, SHR and float-to-integer CAST are defined for every operand;
-- on targets without vectors every value has one lane.
+- on targets without vectors every value has one lane; where vectors are only moved, nothing is computed with them.
 
 Sums and products over a loop stay in float32 and are rounded after it.
 """
@@ -24,6 +24,7 @@ from core.ir.op import OPS, Op
 from core.ir.parts import access, content, param
 from core.ir.value import Value, alu, cast, constant, make
 from core.ir.walk import Graph, with_sources
+from core.passes.apart import apart
 from core.passes.guarded import divided, non_zero, shifted, truncated
 from core.passes.machine import Machine
 from core.passes.moved import Moved, find_moved
@@ -44,7 +45,15 @@ def legalize(graph: Graph, device: DeviceOptions, machine: Machine, watch: Watch
     _refuse(graph.order, device, machine)
     if not machine.vectors:
         graph = scalars(graph)
-    return graph.became(_Legalizer(graph.order, device, machine, watch).run())
+    work = _Legalizer(graph.order, device, machine)
+    graph, changed = graph.became(work.run()), work.changed
+    if machine.vectors and not machine.computes_vectors:
+        graph, moved = apart(graph)
+        changed = {**moved, **{value: moved.get(made, made) for value, made in changed.items()}}
+    if watch is not None:
+        for value, made in changed.items():
+            watch(value, made)
+    return graph
 
 
 def _refuse(order: list[Value], device: DeviceOptions, machine: Machine) -> None:
@@ -55,10 +64,9 @@ def _refuse(order: list[Value], device: DeviceOptions, machine: Machine) -> None
 
 
 class _Legalizer:
-    def __init__(self, order: list[Value], device: DeviceOptions, machine: Machine, watch: Watch | None) -> None:
+    def __init__(self, order: list[Value], device: DeviceOptions, machine: Machine) -> None:
         self.order = order
         self.machine = machine
-        self.watch = watch
         self.narrow = frozenset((BFLOAT16,) if device.float16 else (BFLOAT16, FLOAT16))
         self.moved: Moved = find_moved(order, self.narrow)
         self.carried: dict[Value, bool] = {}  # values on the way from a register to its update: whether something was added on it
@@ -78,8 +86,6 @@ class _Legalizer:
                 made = with_sources(value, tuple([changed.get(s, s) for s in src]))
             if made is not value:
                 changed[value] = made
-                if self.watch is not None:
-                    self.watch(value, made)
         return self.done(self.order[-1])
 
     def done(self, value: Value) -> Value:
@@ -189,6 +195,11 @@ class _Legalizer:
             return cast(alu(op, cast(src[0], FLOAT32)), FLOAT16)
         return self.same(value, tuple(src))
 
+    def matrix(self, value: Value) -> Value:
+        """A matrix instruction takes its operands as they lie in memory."""
+        a, b, c = value.src
+        return self.same(value, (self.bits(a), self.bits(b), self.done(c)))
+
     def integral(self, value: Value) -> Value:
         """Quotients and shifts, defined for every operand."""
         first, second = (self.done(s) for s in value.src)
@@ -240,6 +251,8 @@ def way_of(op: Op, dtype: DType, of: DType | None, narrow: frozenset[DType]) -> 
             return _Legalizer.where if dtype in narrow else None
         case Op.MULACC:
             return _Legalizer.multiplied_and_added
+        case Op.MMA:
+            return _Legalizer.matrix if of in narrow else None
         case Op.IDIV | Op.REM | Op.SHL | Op.SHR if of is not BOOL:
             return _Legalizer.integral
         case _ if OPS[op].elementwise:

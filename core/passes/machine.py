@@ -9,11 +9,12 @@ from dataclasses import dataclass
 class Machine:
     """One target's abilities.
 
-    vectors: values of several lanes exist. images: image arguments exist. saturates: a cast of any float to an integer is defined,
-    whatever comes out where the value is out of range.
+    vectors: values of several lanes exist. computes_vectors: and may be computed with, not only moved. images: image arguments exist.
+    saturates: a cast of any float to an integer is defined, whatever comes out where the value is out of range.
     """
 
     target: str
     vectors: bool
     images: bool
     saturates: bool
+    computes_vectors: bool = True

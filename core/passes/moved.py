@@ -1,6 +1,7 @@
 """Which narrow floats are only moved: loaded, chosen and stored again, or looked at as bits.
 
-Such a value keeps its type, so that a NaN leaves with the sign and payload it came with. One array is accessed in one way throughout.
+So are those a matrix instruction takes. Such a value keeps its type, so that a NaN leaves with the sign and payload it came with. One array
+is accessed in one way throughout.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def find_moved(order: list[Value], narrow: frozenset[DType]) -> Moved:
             if stored is not None and stored.dtype in narrow and stored in movers:
                 arrays.add(parts.array)
                 wanted.add(stored)
+        elif value.op is Op.MMA:
+            wanted.update(s for s in value.src if s.dtype in narrow)
         elif value.op is Op.BITCAST and value.src[0].dtype in narrow:
             wanted.add(value.src[0])
         elif value in wanted and value in movers:

@@ -54,7 +54,7 @@ class _Printer:
         sizes = self.listing.local_size
         head = self.dialect.head if sizes is None or not self.dialect.sized_head else self.dialect.sized_head
         x, y, z = sizes or (1, 1, 1)
-        opening = head.format(name=self.listing.name, params=params, x=x, y=y, z=z)
+        opening = head.format(name=self.listing.name, params=params, x=x, y=y, z=z, lanes=x * y * z)
         helpers = [self.dialect.helpers[name].text.replace("{n}", n) for name, n in self.page.helpers]
         function = [opening, *body, "}", ""]
         before = [*self._preamble("\n".join([*helpers, *function])), *helpers]
@@ -122,7 +122,7 @@ class _Printer:
 
     def _launch_index(self, value: Value) -> None:
         kind, dimension = _special(value)
-        self._declare(value, self.dialect.special[kind].format(d=dimension), "l" if kind == "local" else "g")
+        self._declare(value, self.dialect.special[kind].format(d=dimension, l="xyz"[dimension]), "l" if kind == "local" else "g")
 
     def _store(self, value: Value) -> None:
         self._line(value, memory_text.store(self.page, value))
@@ -251,6 +251,7 @@ _EXPRESSIONS: dict[Op, Callable[[Page, Value], Text]] = {
     Op.CMPLT: data_text.comparison,
     Op.CMPNE: data_text.comparison,
     Op.WHERE: data_text.where,
+    Op.MMA: data_text.matrix,
 }
 
 

@@ -87,7 +87,7 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:
         plain = between.join(_sides(op, x, y, sign))
         if not (dtype.is_signed and op in _WRAPS):
             return Text(plain, rank, depth)
-        word, unsigned = page.type_of(dtype, value.lanes), page.vectors.type.format(t=unsigned_word(page, dtype), n=value.lanes)
+        word, unsigned = page.type_of(dtype, value.lanes), page.vector_word(unsigned_word(page, dtype), value.lanes)
         as_type = page.dialect.reinterpret
         inner = between.join(as_type.format(t=unsigned, x=t.words) for t in (x, y))
         return Text(as_type.format(t=word, x=inner), PRIMARY, depth)
@@ -181,7 +181,7 @@ def negative(page: Page, value: Value) -> Text:
     depth = deeper(x)
     if value.lanes > 1 and dtype.is_signed:
         as_type = page.dialect.reinterpret
-        word, unsigned = page.type_of(dtype, value.lanes), page.vectors.type.format(t=unsigned_word(page, dtype), n=value.lanes)
+        word, unsigned = page.type_of(dtype, value.lanes), page.vector_word(unsigned_word(page, dtype), value.lanes)
         return Text(as_type.format(t=word, x="-" + as_type.format(t=unsigned, x=x.words)), PRIMARY, depth)
     operand = x.at(PRIMARY) if x.words[0] in "-(" and x.rank == UNARY and x.words[0] == "-" else x.at(UNARY)
     if value.lanes == 1 and dtype.is_signed and dtype.bits >= 32:
@@ -248,14 +248,19 @@ def where(page: Page, value: Value) -> Text:
     bits = 32 if value.dtype is BOOL else value.dtype.bits
     mask = c.words
     if bits != 32:
-        mask = page.vectors.convert.format(t=page.vectors.type.format(t=page.dialect.types[f"int{bits}"], n=value.lanes), x=c.words)
+        mask = page.vectors.convert.format(t=page.vector_word(page.dialect.types[f"int{bits}"], value.lanes), x=c.words)
     return Text(page.vectors.choose.format(x=y.words, y=x.words, c=mask), PRIMARY, deeper(c, x, y))
+
+
+def matrix(page: Page, value: Value) -> Text:
+    """MMA."""
+    return page.call_of(page.dialect.matrix[value.arg], *(page.text(s) for s in value.src))
 
 
 def vector(page: Page, value: Value) -> Text:
     """VECTOR."""
     parts = [page.text(s) for s in value.src]
-    words = [f"-{t.at(PRIMARY)}" if value.dtype is BOOL else t.words for t in parts]
+    words = [f"-{t.at(PRIMARY)}" if value.dtype is BOOL and page.vectors.computes else t.words for t in parts]
     made = page.vector(value.dtype, value.lanes, ", ".join(words))
     return Text(made.words, made.rank, deeper(*parts))
 

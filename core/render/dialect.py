@@ -58,18 +58,22 @@ class NarrowWords:
 class VectorWords:
     """Values of several lanes, {n} of type {t}. A vector of bools is one of int: each lane 0 or -1, as comparisons give it.
 
-    make: from {x}, one value a lane or one for all. convert: {x} to {t}, as a scalar's cast; saturate: a float to an integer. choose: {y}
-    where the mask {c} is set, else {x}; masks are as wide as values. load, store: of {p} from {i} on, at any element.
+    make: from {x}, one value a lane or one for all. names: how a scalar's word is spelled in a vector's, where otherwise. computes: there
+    are operators and conversions; if not, vectors are only loaded, put together, taken apart and stored, made of a value a lane, and those
+    of bools are of bytes. convert: {x} to {t}, as a scalar's cast; saturate: a float to an integer. choose: {y} where the mask {c} is set,
+    else {x}; masks are as wide as values. load, store: of {p} from {i} on, at any element.
     """
 
     type: str
     make: str
-    convert: str
-    saturate: str
-    choose: str
-    greater: str
-    load: str
-    store: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    computes: bool = True
+    convert: str = ""
+    saturate: str = ""
+    choose: str = ""
+    greater: str = ""
+    load: str = ""
+    store: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +101,12 @@ class Dialect:
     suffixes: Mapping[str, str]  # of integer literals
     constants: Mapping[str, str]  # true, false, inf, nan
     head: str  # {name} {params}
-    sized_head: str  # and {x} {y} {z}, the lanes of a work-group; "" where it can't be said
+    sized_head: str  # and {x} {y} {z}, the lanes of a work-group, {lanes} all of them; "" where it can't be said
     no_params: str
     param: str  # {const} {t} {name}
     const: str  # {const} of what is only read
     variable: str  # {name}
-    special: Mapping[str, str]  # by kind; {d} the dimension
+    special: Mapping[str, str]  # by kind; {d} the dimension, {l} its letter
     shared: str  # {t} {name} {n} elements {align}
     aligned: str  # {a} bytes
     barrier: str
@@ -119,5 +123,6 @@ class Dialect:
     half_preamble: tuple[Preamble, ...]  # before those, where the device computes in halves
     reserved: frozenset[str]
     vectors: VectorWords | None = None
+    matrix: Mapping[object, str] = field(default_factory=dict)  # by name of a matrix instruction's layout: the helper that is it
     images: ImageWords | None = None
     extra_reserved: str = field(default=r"(?!)")  # a pattern of further words no argument may be called

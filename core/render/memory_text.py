@@ -42,7 +42,9 @@ def opened(page: Page, value: Value, parts: Access) -> Text:
 def _as_bool(page: Page, read: Text, lanes: int) -> Text:
     if lanes == 1:
         return Text(f"{read.words} != 0", EQUAL, read.depth + 1)
-    zero = page.vectors.make.format(t=page.vectors.type.format(t=page.element(BOOL), n=lanes), x="0")
+    if not page.vectors.computes:
+        return read
+    zero = page.vectors.make.format(t=page.vector_word(page.element(BOOL), lanes), x="0")
     return Text(page.vectors.convert.format(t=page.type_of(BOOL, lanes), x=f"{read.words} != {zero}"), PRIMARY, read.depth + 2)
 
 
@@ -68,8 +70,8 @@ def _opened_store(page: Page, parts: Access) -> str:
             how = narrow.store if lanes == 1 else narrow.vector_store
             return how.format(p=p, i=_index(place, lanes), x=x.words, n=lanes)
         x = page.call(narrow.bits, x, lanes)
-    if array.dtype is BOOL and lanes > 1:
-        bytes_type = page.vectors.type.format(t=page.element(BOOL), n=lanes)
+    if array.dtype is BOOL and lanes > 1 and page.vectors.computes:
+        bytes_type = page.vector_word(page.element(BOOL), lanes)
         x = Text(page.vectors.convert.format(t=bytes_type, x=f"-{x.at(UNARY)}"), PRIMARY)
     if lanes > 1 and not is_aligned(parts, lanes):
         return page.vectors.store.format(p=p, i=_index(place, lanes), x=x.words, n=lanes)
@@ -84,7 +86,7 @@ def _element(page: Page, value: Value, parts: Access, p: str, place: Text) -> st
     if not is_aligned(parts, lanes):
         return page.vectors.load.format(p=p, i=_index(place, lanes), n=lanes)
     const = page.dialect.const if parts.array.op is Op.PARAM and param(parts.array).access == "read" else ""
-    word = page.vectors.type.format(t=page.element(parts.array.dtype), n=lanes)
+    word = page.vector_word(page.element(parts.array.dtype), lanes)
     return f"*(({page.dialect.space[parts.array.op]}{const}{word}*)({p} + {_index(place, lanes)}))"
 
 

@@ -65,8 +65,10 @@ class Page:
         """A constant, repeated in each lane."""
         if lanes == 1:
             return literal(number, dtype, self.dialect, self.native_half)
-        one = Text("-1" if number else "0", PRIMARY) if dtype is BOOL else literal(number, dtype, self.dialect, self.native_half)
-        return self.vector(dtype, lanes, one.words)
+        one = literal(number, dtype, self.dialect, self.native_half).words
+        if not self.vectors.computes:
+            return self.vector(dtype, lanes, ", ".join([one] * lanes))
+        return self.vector(dtype, lanes, one if dtype is not BOOL else "-1" if number else "0")
 
     # ---- words -------------------------------------------------------------------------------------------------------------
 
@@ -91,15 +93,30 @@ class Page:
         """The type a value is declared with."""
         found = self._types.get((dtype, lanes))
         if found is None:
-            scalar = self.word(dtype if lanes == 1 or dtype is not BOOL else INT32)
-            found = self._types[dtype, lanes] = scalar if lanes == 1 else self.vectors.type.format(t=scalar, n=lanes)
+            found = self._types[dtype, lanes] = self._type_of(dtype, lanes)
         return found
+
+    def _type_of(self, dtype: DType, lanes: int) -> str:
+        if lanes == 1:
+            return self.word(dtype)
+        if dtype is BOOL:
+            return self.vector_word(self.word(INT32) if self.vectors.computes else self.element(BOOL), lanes)
+        return self.vector_word(self.word(dtype), lanes)
+
+    def vector_word(self, word: str, lanes: int) -> str:
+        """The type of a vector of scalars of this word."""
+        return self.vectors.type.format(t=self.vectors.names.get(word, word), n=lanes)
 
     def call(self, helper: str, operand: Text, lanes: int = 1) -> Text:
         """A call of one of our helpers, which then is defined."""
         n = "" if lanes == 1 else str(lanes)
         self._need(helper, n)
         return Text(f"{helper}{n}({operand.words})", PRIMARY, deeper(operand))
+
+    def call_of(self, helper: str, *operands: Text) -> Text:
+        """The same of one that takes several operands."""
+        self._need(helper, "")
+        return Text(f"{helper}({', '.join(t.words for t in operands)})", PRIMARY, deeper(*operands))
 
     def _need(self, helper: str, n: str) -> None:
         if (helper, n) in self.helpers:

@@ -34,11 +34,15 @@ class Digit:
 
 @dataclass(frozen=True, slots=True)
 class Mapping3:
-    """sizes: of the three dimensions. values: per axis its value over the hardware indices. guard: what must hold for a point to be one."""
+    """sizes: of the three dimensions. values: per axis its value over the hardware indices. guard: what must hold for a point to be one.
+
+    order: numbers of the axes whose digits make up the linear index (x fastest), lowest first.
+    """
 
     sizes: tuple[Value, Value, Value]
     values: tuple[Value, ...]
     guard: Value
+    order: tuple[int, ...]
 
 
 Position = list[Digit]
@@ -67,7 +71,7 @@ def map_axes(axes: tuple[Axis, ...], maxima: Triple | None, kind: SpecialKind, *
         if values[k].hi >= most(axis.extent) > 0:  # type: ignore[operator]
             guard = all_of((guard, less(values[k], as_value(axis.extent))))
     sizes = [_size(p) for p in placed] + [number(1)] * (DIMENSIONS - len(placed))
-    return Mapping3((sizes[0], sizes[1], sizes[2]), tuple(values), guard)
+    return Mapping3((sizes[0], sizes[1], sizes[2]), tuple(values), guard, tuple(d.axis for p in placed for d in p))
 
 
 def _fits(size: int, limit: int | None) -> bool:

@@ -18,6 +18,7 @@ from core.kernel.node import Const, Kernel, Load, Store
 from core.schedule.axis import EXPANDED, OF_OUTPUT, Axis, AxisKind
 from core.schedule.option import ScheduleOption
 from core.schedule.sites import SiteTable
+from core.schedule.tile import Tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Nest:
     """kernel: canonical and checked. sites: who is computed where. axes: in the order of their kinds.
 
     accesses: per leaf number of the site table its place over the axes' atoms. inside: per reduce class the condition that a point is one
-    of the kernel's and not of padding. applied: the options so far. next_number: for the atom of the next new axis.
+    of the kernel's and not of padding. applied: the options so far. next_number: for the atom of the next new axis. tile: the matrix
+    instruction that takes the product under the kernel's reduce; without it the same axes mean plain arithmetic.
     """
 
     kernel: Kernel
@@ -36,6 +38,7 @@ class Nest:
     next_number: int
     applied: tuple[ScheduleOption, ...] = ()
     no_locals: bool = False
+    tile: Tile | None = None
 
     @property
     def first_reduce(self) -> int:

@@ -1,9 +1,10 @@
 """What programs are rendered in: one Target per language, by the name the wire gives it."""
 
 from core.targets.c import C
+from core.targets.cuda import CUDA
 from core.targets.opencl import OPENCL
 from core.targets.target import Target
 
-TARGETS: dict[str, Target] = {target.name: target for target in (OPENCL, C)}
+TARGETS: dict[str, Target] = {target.name: target for target in (OPENCL, C, CUDA)}
 
 __all__ = ["TARGETS", "Target"]

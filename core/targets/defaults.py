@@ -7,6 +7,7 @@ can be rendered yet.
 from __future__ import annotations
 
 from core.device import DeviceOptions, TensorCore, Triple
+from core.fragments import layouts_of
 
 
 def _gpu(
@@ -99,30 +100,7 @@ BINARIES: dict[str, tuple[str, ...]] = {
     "wgsl": ("spirv",),
 }
 
-_AMPERE = (
-    TensorCore((16, 8, 16), "float16", "float32"),
-    TensorCore((16, 8, 16), "bfloat16", "float32"),
-    TensorCore((16, 8, 8), "float16", "float32"),
-)
-_TURING = (TensorCore((16, 8, 8), "float16", "float32"),)
-_RDNA3 = (TensorCore((16, 16, 16), "float16", "float32"), TensorCore((16, 16, 16), "float16", "float16"))
-_CDNA = (
-    TensorCore((16, 16, 16), "float16", "float32"),
-    TensorCore((16, 16, 16), "bfloat16", "float32"),
-    TensorCore((16, 16, 4), "float32", "float32"),
-)
-_APPLE = (
-    TensorCore((8, 8, 8), "float32", "float32"),
-    TensorCore((8, 8, 8), "float16", "float32"),
-    TensorCore((8, 8, 8), "float16", "float16"),
-)
 
-
-def tensor_cores_of(target: str, arch: str | None) -> tuple[TensorCore, ...]:
+def tensor_cores_of(target: str, arch: str | None, fast_math: bool = False) -> tuple[TensorCore, ...]:
     """The matrix instructions of a target at an architecture, perhaps none."""
-    if target in ("cuda", "ptx") and arch is not None:
-        capability = int("".join(c for c in arch if c.isdigit()))
-        return _AMPERE if capability >= 80 else _TURING if capability >= 75 else ()
-    if target == "hip" and arch is not None:
-        return _RDNA3 if arch.startswith("gfx11") else _CDNA if arch in ("gfx90a", "gfx942") else ()
-    return _APPLE if target == "metal" else ()
+    return tuple(layout.core for layout in layouts_of(target, arch, fast_math))

@@ -167,12 +167,13 @@ def _check_target(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> 
     if target in ARCHES and device.arch not in ARCHES[target]:
         raise refuse("arch", f"architecture {device.arch!r} that is known; known are {', '.join(ARCHES[target])}")
     if isinstance(device.tensor_cores, tuple):
-        known = tensor_cores_of(target, device.arch)
+        known = tensor_cores_of(target, device.arch, device.fast_math)
         for k, core in enumerate(device.tensor_cores):
             if core not in known:
                 m, n, depth = core.dims
                 name = f"{m}x{n}x{depth} of {core.operand} into {core.accumulator}"
-                raise TargetError(at / "tensor_cores" / k, target=target, feature=f"tensor core {name} at arch {device.arch}")
+                where = "without fast_math" if core in tensor_cores_of(target, device.arch, True) else f"at arch {device.arch}"
+                raise TargetError(at / "tensor_cores" / k, target=target, feature=f"tensor core {name} {where}")
 
 
 def _check_limits(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> None:

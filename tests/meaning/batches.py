@@ -26,6 +26,7 @@ from core.reference import OutsideBuffer, compare, evaluate, sample_inputs, samp
 from core.reference.bounded import Array
 from service.device.run import NotBuilt, Ran, Unfit, launch_of
 from tests.meaning.harness import PROCESSES, CRunner, runner_of
+from tests.tools.cuda import emulator as cuda
 
 Json = dict[str, Any]
 SECONDS = 300.0
@@ -63,8 +64,8 @@ class Outcome:
 
 
 def try_all(target: str, attempts: Sequence[Attempt]) -> Outcome:
-    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `opencl`, or `emulated`, which
-    takes the listings of OpenCL programs.
+    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `opencl`, `cuda` (on the CPU),
+    or `emulated`, which takes the listings of OpenCL programs.
     """
     found = _in_process(target, attempts)
     if isinstance(found, Outcome):
@@ -120,6 +121,9 @@ def _built(target: str, attempts: list[Attempt]) -> list[list[Any]]:
     """Something to run per program; a text instead where its compiler rejects it."""
     if target in OF_C:
         return together(attempts, OF_C[target])
+    if target == "cuda":
+        functions = iter(cuda.together([program for attempt in attempts for program in attempt.programs]))
+        return [[next(functions) for _ in attempt.programs] for attempt in attempts]
     built: list[list[Any]] = []
     for attempt in attempts:
         row: list[Any] = []
@@ -227,11 +231,14 @@ def _sized(program: Mapping[str, Any], inputs: Mapping[int, Array], variables: M
 
 
 _caller = CRunner()
+_launcher = cuda.CudaRunner()
 
 
 def _run(target: str, program: Json, made: Any, buffers: dict[int, Array], variables: Mapping[str, int]) -> Ran:
     if target in OF_C:
         return _caller.run(program, made, buffers, variables)
+    if target == "cuda":
+        return _launcher.run(program, made, buffers, variables)
     if target == "emulated":
         return _emulated(program, made, buffers, variables)
     ran: Ran = runner_of(target).run(program, made, buffers, variables)

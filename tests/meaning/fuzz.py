@@ -1,6 +1,6 @@
 """Random kernels under random legal schedules, compared with what they mean, for as long as one likes.
 
-    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `emulated`
+    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `cuda`, `emulated`
     python -m tests.meaning.fuzz --replay FILE --target c                 one request again
 
 Each kernel is drawn from its seed and number alone, so a line of the report is enough to have it again. A failing case is made smaller
@@ -24,7 +24,7 @@ from core.errors import KernelError, LimitExceeded
 from core.linear.listing import Listing
 from core.program import Program
 from core.request import Request
-from tests.meaning.batches import OF_C, Attempt, try_all
+from tests.meaning.batches import Attempt, try_all
 from tests.meaning.choices import Choices, smaller
 from tests.meaning.harness import PROCESSES
 from tests.meaning.random_kernels import random_kernel
@@ -44,6 +44,17 @@ OPENCL: tuple[Json, ...] = (
     {"lanes_max": 16, "shared_max": 512},
     {"alignment": 8},
     {"has_shared": False},
+    {"has_local": False, "has_shared": False},
+)
+CUDA: tuple[Json, ...] = (
+    {},
+    {},
+    {"arch": "sm_75"},
+    {"float16": False},
+    {"supports_float4": False},
+    {"global_max": [4, 3, 5]},
+    {"lanes_max": 16, "shared_max": 512},
+    {"alignment": 64},
     {"has_local": False, "has_shared": False},
 )
 SEEDS: tuple[tuple[tuple[int, bool], ...], ...] = (((0, False), (1, False)), ((2, False), (3, False)), ((0, False), (1, True)))
@@ -90,7 +101,13 @@ class CompilerFails(Exception):
 def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | str:
     """A case, or the category of the refusal of its kernel. Raises CompilerFails."""
     ast = random_kernel(choices)
-    device: Json = {"target": "c"} if target in OF_C else {"target": "opencl", **choices.one_of(OPENCL)}
+    match target:
+        case "cuda":
+            device: Json = {"target": "cuda", **choices.one_of(CUDA)}
+        case "opencl" | "emulated":
+            device = {"target": "opencl", **choices.one_of(OPENCL)}
+        case _:
+            device = {"target": "c"}
     seeds = choices.one_of(SEEDS[: 3 if target != "emulated" else 2])
     bodies: list[Json] = []
     programs: list[Json] = []
@@ -212,7 +229,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="schedules to try")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--start", type=int, default=0, help="number of the first kernel")
-    parser.add_argument("--target", default="c", choices=("c", "ubsan", "opencl", "emulated"))
+    parser.add_argument("--target", default="c", choices=("c", "ubsan", "opencl", "cuda", "emulated"))
     parser.add_argument("--failures", type=int, default=10, help="stop after so many")
     parser.add_argument("--tries", type=int, default=300, help="smaller cases tried of each failure")
     parser.add_argument("--replay", type=Path, metavar="FILE")

@@ -28,6 +28,7 @@ from service.device.device import Trial, Verdict
 from service.device.judge import judge
 from service.device.opencl import begin
 from service.device.run import GUARD, GUARD_BYTE, Ran, Runner, bound
+from tests.tools.cuda.emulator import CudaRunner
 
 Json = dict[str, Any]
 TARGETS = ("opencl", "c")
@@ -85,7 +86,7 @@ _runners: dict[str, Any] = {}  # in the process that runs programs
 def runner_of(target: str) -> Any:
     """What builds and runs programs in this process, made when it is first needed."""
     if target not in _runners:
-        _runners[target] = Runner((0, 0)) if target == "opencl" else CRunner()
+        _runners[target] = Runner((0, 0)) if target == "opencl" else CudaRunner() if target == "cuda" else CRunner()
     return _runners[target]
 
 

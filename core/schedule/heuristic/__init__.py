@@ -14,13 +14,14 @@ from core.schedule.heuristic.cpu import cpu_tiles, shared_reduce, wide_unit_stri
 from core.schedule.heuristic.gpu import channels_as_lanes, few_outputs, grouped_is_done, lanes, matrix_vector, register_tiles
 from core.schedule.heuristic.state import Decision, State
 from core.schedule.heuristic.steps import image_inputs, rows, small_masked_axes, texels, unrolled_reduce, vector_fallback
+from core.schedule.heuristic.tensor import tensor_cores
 from core.schedule.nest import Nest
 
 Step = Callable[[State], None]
 
 GPU_STEPS: tuple[Step, ...] = (
-    texels, rows, matrix_vector, few_outputs, channels_as_lanes, image_inputs, grouped_is_done, small_masked_axes, register_tiles,
-    unrolled_reduce, vector_fallback, lanes,
+    texels, tensor_cores, rows, matrix_vector, few_outputs, channels_as_lanes, image_inputs, grouped_is_done, small_masked_axes,
+    register_tiles, unrolled_reduce, vector_fallback, lanes,
 )  # fmt: skip
 
 CPU_STEPS: tuple[Step, ...] = (

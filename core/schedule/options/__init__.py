@@ -9,6 +9,7 @@ from core.schedule.options.loop import loop
 from core.schedule.options.mid import upcastmid
 from core.schedule.options.nolocals import nolocals
 from core.schedule.options.pad import padto
+from core.schedule.options.tensor import tensor_core
 from core.schedule.options.unroll import unroll
 from core.schedule.options.upcast import upcast
 
@@ -21,5 +22,6 @@ OPTIONS: dict[str, Apply] = {
     "GROUPTOP": grouptop,
     "UPCASTMID": upcastmid,
     "PADTO": padto,
+    "TC": tensor_core,
     "NOLOCALS": nolocals,
 }

@@ -66,27 +66,37 @@ def checked(before: Nest, after: Nest, option: ScheduleOption, context: Context)
         allowed = {name: allowed for name, _, allowed in passed}
         raise refused(before, option, context, reason, needed=needed, allowed=allowed)
     lanes = after.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID)
-    if context.device.local_max is not None and lanes:
+    if lanes:
         try:
-            map_axes(lanes, context.device.local_max, "local", reverse=False, may_guard=False)
+            group = map_axes(lanes, context.device.local_max, "local", reverse=False, may_guard=False)
         except LimitExceeded as error:
             facts = error.facts()
             raise refused(
                 before, option, context, f"the work-group does not fit: {error.detail}", needed=facts["needed"], allowed=facts["allowed"]
             ) from error
+        if after.tile is not None and group.order[: len(after.tile.lanes)] != tuple(range(len(after.tile.lanes))):
+            raise refused(before, option, context, "the tensor core's lanes would not be the lowest of the work-group any more")
     return after.after(option)
 
 
 def resources(nest: Nest, context: Context) -> list[tuple[str, int, int]]:
     """(what, needed, allowed) of each bounded resource a schedule takes."""
     device, limits = context.device, context.limits
-    found = [("expanded elements", extent_of(nest.expanded), limits.expanded)]
+    found = [("expanded elements", expanded_elements(nest), limits.expanded)]
     lanes = extent_of(nest.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID))
     if device.lanes_max is not None:
         found.append(("work-items of a group", lanes, device.lanes_max))
     if nest.of_kind(AxisKind.GROUP):
         found.append(("bytes of local memory", shared_bytes(nest), device.shared_max))
     return found
+
+
+def expanded_elements(nest: Nest) -> int:
+    """How many values one program point may stand for; of a tile each lane has its fragment only."""
+    if nest.tile is None:
+        return extent_of(nest.expanded)
+    layout = nest.tile.layout
+    return extent_of(tuple(a for a in nest.expanded if a not in nest.tile.axes)) * max(f.elements for f in (layout.a, layout.b, layout.c))
 
 
 def shared_bytes(nest: Nest) -> int:

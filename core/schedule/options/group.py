@@ -23,6 +23,10 @@ def _grouped(nest: Nest, option: ScheduleOption, context: Context, *, top: bool)
     if not context.device.has_shared:
         raise refused(nest, option, context, f"{context.device.target} has no local memory here (has_shared is false)")
     need_plain(nest, option, context)
+    if nest.tile is not None:
+        raise refused(
+            nest, option, context, "a tensor core is active: its lanes must be the lowest of the work-group, and each holds a result"
+        )
     if nest.of_kind(AxisKind.LOOP):
         raise refused(nest, option, context, "an output axis is a loop: the grouped reduce would have its barriers in it")
     groups = len(nest.of_kind(AxisKind.GROUP, AxisKind.MID))

@@ -14,6 +14,8 @@ def padto(nest: Nest, option: ScheduleOption, context: Context) -> Nest:
     axis, multiple = nest.axes[at], option.amount or 0
     if axis.kind in EXPANDED or axis.kind is AxisKind.MID:
         raise refused(nest, option, context, f"the axis is {axis.kind.name.lower()}: pad before expanding")
+    if nest.tile is not None and nest.tile.has_lane(axis):
+        raise refused(nest, option, context, "the axis is a tensor core's lanes, which belong to the instruction")
     if not isinstance(axis.extent, int):
         raise refused(nest, option, context, "the axis has a symbolic extent and can't be padded")
     if axis.extent == 0:
