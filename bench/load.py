@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from bench.processes import Server, ServerTrouble
+from bench.report import quantile
 
 HEAD_END = b"\r\n\r\n"
 OK = b"HTTP/1.1 200 "
@@ -19,10 +20,12 @@ OK = b"HTTP/1.1 200 "
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """per_second: answers, by the clock on the wall. cpu_us: the server's CPU microseconds per answer."""
+    """per_second: answers, by the clock on the wall. cpu_us: the server's CPU microseconds per answer. p99_of_median: how long the slowest
+    answers but one in a hundred took, in median times."""
 
     per_second: float
     cpu_us: float
+    p99_of_median: float
 
 
 def request(method: str, path: str, body: bytes = b"") -> bytes:
@@ -41,6 +44,7 @@ class _Work:
         self.body = body
         self.unsent = count
         self.unanswered = count
+        self.seconds: list[float] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def fail(self, why: str) -> None:
@@ -52,6 +56,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self, work: _Work) -> None:
         self._work = work
         self._came = b""
+        self._sent_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # a stream's: the only kind a TCP connection has
@@ -62,6 +67,7 @@ class _Connection(asyncio.Protocol):
     def send(self) -> None:
         if self._work.unsent:
             self._work.unsent -= 1
+            self._sent_at = time.perf_counter()
             self._transport.write(self._work.sent)
 
     def close(self) -> None:
@@ -79,6 +85,7 @@ class _Connection(asyncio.Protocol):
             work.fail(f"not the answer that was expected: {came[:200]!r}")
             return
         self._came = b""
+        work.seconds.append(time.perf_counter() - self._sent_at)
         work.unanswered -= 1
         if work.unsent:
             self.send()
@@ -105,4 +112,4 @@ async def load(server: Server, sent: bytes, body: bytes, count: int, connections
     finally:
         for connection in opened:
             connection.close()
-    return Loaded(count / seconds, used / 1000 / count)
+    return Loaded(count / seconds, used / 1000 / count, quantile(work.seconds, 0.99) / quantile(work.seconds, 0.5))

@@ -84,7 +84,10 @@ class Cluster:
             standing = await self._take(self._leases, key, token)
             if standing is None:
                 self._count("without")
-                return await work(), "compiled"
+                try:
+                    return await work(), "compiled"
+                finally:  # a call that was given up may have been heard all the same
+                    self._later(self._leases.release(key, token))
             if standing.holder == token:
                 return await self._lead(key, token, standing, look, work, waited)
             waited = True

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Client = Any  # Redis or RedisCluster: they share their commands' names, and no type that has them
 
 STALL_S = 0.01  # a clock that rings later than this tells that the process itself stood still
-STALLS_MOST_S = 1.0  # so much standing still, in one call, is not held against Redis
+STALLS_MOST_S = 0.25  # so much standing still, in one call, is not held against Redis
 
 SCANNED = 1000  # names that Redis looks at before it answers, where it is asked for all there are
 SCAN_S = 30.0  # longest wait for one such answer

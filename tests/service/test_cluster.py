@@ -201,6 +201,24 @@ async def test_a_store_that_fails_makes_nobody_wait(replicas: Replicas) -> None:
     assert 1 == one.counted("without")
 
 
+async def test_a_lease_taken_by_a_call_that_was_given_up_holds_nobody_up(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = replicas(2)
+    take = one.leases.take
+
+    async def heard_and_not_answered(key: Key, token: str, lease_s: float) -> Standing:
+        await take(key, token, lease_s)
+        raise StoreDown("no answer in time")
+
+    monkeypatch.setattr(one.leases, "take", heard_and_not_answered)
+    one.error = QueueFull("full")
+    one.gate.set()
+    two.gate.set()
+    with pytest.raises(QueueFull):
+        await one.ask()
+
+    assert (b"program", "compiled") == await two.ask()
+
+
 async def test_a_store_that_goes_away_meanwhile_is_not_waited_for(replicas: Replicas) -> None:
     one, two = replicas(2)
     two.gate.set()
