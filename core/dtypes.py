@@ -107,6 +107,8 @@ class DType:
             return _round_integer(value, self)
         if self.significand == 53 or not math.isfinite(value) or value == 0.0:
             return value
+        if self is FLOAT32:
+            return _single(value)
         _, exponent = math.frexp(value)  # value = m * 2**exponent with 0.5 <= |m| < 1
         if exponent > self.exponent_max + 1:
             return math.copysign(math.inf, value)
@@ -116,6 +118,18 @@ class DType:
         if abs(rounded) >= math.ldexp(1.0, self.exponent_max + 1):
             return math.copysign(math.inf, value)
         return math.copysign(rounded, value)
+
+
+_SINGLE = struct.Struct("<f")
+
+
+def _single(value: float) -> float:
+    """A finite number as binary32 keeps it: packing rounds once, to nearest even."""
+    try:
+        rounded: float = _SINGLE.unpack(_SINGLE.pack(value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
 
 
 def _round_integer(value: int, dtype: DType) -> float:

@@ -49,8 +49,13 @@ def shortest(number: float, dtype: DType) -> str:
         for digits in range(1, 10):
             attempt = f"{number:.{digits}g}"
             read = float(attempt)
-            around = (math.nextafter(read, -math.inf), read, math.nextafter(read, math.inf))
-            if all(FLOAT32.round(x) == number for x in around) or read == number:
+            if read == number or (FLOAT32.round(read) == number and _is_clear(read)):
                 words = attempt
                 break
     return words if "." in words or "e" in words else words + ".0"
+
+
+def _is_clear(read: float) -> bool:
+    """Whether a double and its neighbours are the same float32, so that no double rounding can tell."""
+    below, above = math.nextafter(read, -math.inf), math.nextafter(read, math.inf)
+    return FLOAT32.round(below) == FLOAT32.round(above)
