@@ -1,6 +1,6 @@
-"""`/docs`: the OpenAPI description as a page, and what the categories of errors mean. Works without a network.
+"""`/`: a workbench in the browser. `/docs`: the OpenAPI description as a page, and what the categories of errors mean. Without a network.
 
-The assets of Swagger UI come from an installed package; nothing is loaded from anywhere else.
+The assets of Swagger UI come from an installed package; nothing is loaded from anywhere else, which the browser is told to see to.
 """
 
 from __future__ import annotations
@@ -25,9 +25,35 @@ ASSETS: Mapping[str, str] = {
 }
 
 
+WORKBENCH: Mapping[str, str] = {
+    "workbench.js": "text/javascript",
+    "workbench.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
+ALONE = {"content-security-policy": "default-src 'self'; frame-ancestors 'none'", "x-content-type-options": "nosniff"}
+
+
 @cache
 def asset(name: str) -> bytes:
     return files("fastapi_offline").joinpath("static", name).read_bytes()
+
+
+@cache
+def part(name: str) -> bytes:
+    return files("service.api").joinpath("workbench", name).read_bytes()
+
+
+@ROUTER.get("/")
+async def workbench(request: Request) -> Response:
+    """A page on which a kernel is compiled, and all that is known of its program looked at."""
+    return coded(request, part("index.html"), "text/html; charset=utf-8", headers={**ALONE, "cache-control": "no-cache"})
+
+
+@ROUTER.get("/workbench/{name}")
+async def workbench_part(request: Request, name: str) -> Response:
+    if name not in WORKBENCH:
+        raise HttpRefused(404, "there is no such file")
+    return coded(request, part(name), f"{WORKBENCH[name]}; charset=utf-8", headers={**ALONE, "cache-control": "no-cache"})
 
 
 @ROUTER.get("/openapi.json")
@@ -63,6 +89,10 @@ async def assets(request: Request, name: str) -> Response:
 async def categories() -> Response:
     """What each category of problem means: where the `type` of every problem document leads."""
     rows = "".join(f'<dt id="{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(title)}.</dd>' for name, title in TITLES.items())
-    head = "<!doctype html><html lang=en><meta charset=utf-8><title>Lathe: problems</title>"
-    page = f"{head}<h1>Problems</h1><dl>{rows}</dl></html>"
-    return Response(page, media_type="text/html; charset=utf-8")
+    head = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Lathe: problems</title><link rel="icon" href="../workbench/icon.svg">'
+    )
+    style = '<link rel="stylesheet" href="../workbench/workbench.css">'
+    bar = '<header><h1>Lathe</h1><nav><a href="..">Workbench</a> <a href="../docs">API</a></nav></header>'
+    page = f'{head}{style}{bar}<main class="text"><section><h2>Categories of problems</h2><dl>{rows}</dl></section></main></html>'
+    return Response(page, 200, ALONE, media_type="text/html; charset=utf-8")

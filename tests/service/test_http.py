@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from service.store.memory import MemoryStore
@@ -133,3 +135,24 @@ async def test_the_docs_need_no_network(service: Running) -> None:
         assert 200 == (await service.client.get(f"/docs/assets/{name}")).status_code
     told(await service.client.get("/docs/assets/..%2fcore.py"), 404, "request")
     assert 'id="option"' in (await service.client.get("/docs/problems")).text
+
+
+async def test_the_workbench_loads_only_what_is_here(service: Running) -> None:
+    page = await service.client.get("/")
+    assert (200, "text/html") == (page.status_code, page.headers["content-type"].partition(";")[0])
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    parts = set(re.findall(r'(?:src|href)="(workbench/[^"]+)"', page.text))
+    assert {"workbench/workbench.js", "workbench/workbench.css", "workbench/icon.svg"} == parts
+    for path in parts:
+        assert 200 == (await service.client.get(f"/{path}")).status_code
+    told(await service.client.get("/workbench/..%2fcompile.py"), 404, "request")
+    told(await service.client.get("/workbench/index.html"), 404, "request")
+
+
+async def test_what_the_workbench_reaches_for_is_in_its_page(service: Running) -> None:
+    page, script = (await service.client.get("/")).text, (await service.client.get("/workbench/workbench.js")).text
+
+    assert set(re.findall(r'\bat\("([\w-]+)"\)', script)) <= set(re.findall(r'id="([\w-]+)"', page))
+    described = (await service.client.get("/openapi.json")).json()["paths"]
+    for path in re.findall(r'call\("(\w+)"', script):
+        assert f"/{path}" in described or path in ("openapi", "validate")
