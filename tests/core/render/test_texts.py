@@ -105,13 +105,13 @@ def test_a_register_tiled_product() -> None:
 
     expected = """
           for (int r0 = 0; r0 < 16; r0++) {
-            float2 v0 = *((__global const float2*)(d2 + (r0*8 + g1*2)));
-            float v1 = d1[g0*32 + r0];
-            a0 = v0.x*v1 + a0;
-            a1 = v0.y*v1 + a1;
+            float v0 = d1[g0*32 + r0];
+            float2 v1 = *((__global const float2*)(d2 + (r0*8 + g1*2)));
+            a0 = v0*v1.x + a0;
+            a1 = v0*v1.y + a1;
             float v2 = d1[g0*32 + r0 + 16];
-            a2 = v0.x*v2 + a2;
-            a3 = v0.y*v2 + a3;
+            a2 = v1.x*v2 + a2;
+            a3 = v2*v1.y + a3;
           }
           *((__global float2*)(d0 + (g0*16 + g1*2))) = (float2)(a0, a1);
           *((__global float2*)(d0 + (g0*16 + g1*2 + 8))) = (float2)(a2, a3);
