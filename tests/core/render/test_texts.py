@@ -111,7 +111,7 @@ def test_a_register_tiled_product() -> None:
             a1 = v0*v1.y + a1;
             float v2 = d1[g0*32 + r0 + 16];
             a2 = v1.x*v2 + a2;
-            a3 = v2*v1.y + a3;
+            a3 = v1.y*v2 + a3;
           }
           *((__global float2*)(d0 + (g0*16 + g1*2))) = (float2)(a0, a1);
           *((__global float2*)(d0 + (g0*16 + g1*2 + 8))) = (float2)(a2, a3);
