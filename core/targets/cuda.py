@@ -55,7 +55,7 @@ def _fields(word: str, lanes: int, base: str) -> str:
     arguments = ", ".join(f"{word} {n}" for n in names)
     return (
         f"struct __align__({size}) {base}{lanes} {{ {word} {', '.join(names)}; }};\n"
-        f"static __device__ __forceinline__ {base}{lanes} make_{base}{lanes}({arguments}) "
+        f"__device__ inline {base}{lanes} make_{base}{lanes}({arguments}) "  # not static: it may be used by nobody
         f"{{ {base}{lanes} v = {{{', '.join(names)}}}; return v; }}"
     )
 

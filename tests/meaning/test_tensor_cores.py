@@ -232,3 +232,13 @@ def test_the_heuristic_takes_instructions_where_the_device_has_them() -> None:
     assert "TC" not in ops({**CUDA, "arch": "sm_70"})
     assert "TC" not in ops({**CUDA, "tensor_cores": False})
     assert "TC" not in ops({"target": "opencl"})
+
+
+def test_the_heuristic_takes_the_first_triple_that_fits_and_pads_little() -> None:
+    def first(ast: Json) -> str:
+        program, _ = compiled_with_listing({"ast": ast, "device": CUDA})
+        return " ".join(map(str, program.applied[0].values()))
+
+    assert "TC 2 1" == first(convolution(2, 2, 16))  # of the window's axes none is a multiple of 8, the channels are
+    assert "TC 0 2" == first(matmul(30, 24, 32))
+    assert "TC" not in first(matmul(6, 24, 32))  # more than half of it would be padding

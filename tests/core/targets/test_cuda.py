@@ -164,8 +164,9 @@ def test_the_compiler_takes_vectors_and_constants_of_every_dtype(dtype: str) -> 
     ends = k.const(special.get(dtype, 100), dtype, [64])
     programs = {"copied": made(k.store(x.maximum(ends)).ast(), "UPCAST 0 4, LOCAL 0 4")}
     k = Build()
-    y = k.load(dtype, [32], mask=[[0, 16]])
-    programs["masked"] = made(k.store(y).ast(), "UPCAST 0 4")
+    programs["masked"] = made(k.store(k.load(dtype, [32], mask=[[0, 16]])).ast(), "UPCAST 0 4")
+    k = Build()
+    programs["only loaded"] = made(k.store(k.load(dtype, [8, 4]).max(1)).ast(), "UNROLL 0 4")
 
     assert {} == refused(programs, "sm_80")
     assert "4*)" in programs["masked"].source or dtype in ("int64", "uint64", "float64")
