@@ -15,7 +15,7 @@ EXAMPLES = {"c": 5, "emulated": 8}
 
 @pytest.mark.parametrize("target", KERNELS)
 def test_random_kernels_mean_the_same_under_random_schedules(target: str) -> None:
-    """A failure is made smaller by leaving out choices, not examples."""
+    """J 188: and every text is taken by its compiler. A failure is made smaller by leaving out choices, not examples."""
     tally = Tally()
 
     @settings(max_examples=EXAMPLES[target], deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
