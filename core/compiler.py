@@ -27,10 +27,11 @@ from core.linear.order import linearize
 from core.linear.prove import prove
 from core.linear.verify import verify
 from core.lower.lower import Lowered, lower
-from core.lower.memory import params_of
+from core.lower.memory import assumed_alignment, params_of
 from core.passes.loops import collapse
 from core.passes.narrow import machine_condition, narrow
 from core.passes.simplify import simplify
+from core.passes.superwords import superwords
 from core.program import Program
 from core.request import Request, program_key
 from core.schedule.apply import scheduled
@@ -113,12 +114,16 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, graph: Graph, watch
     legal: dict[Value, Value] = {}
     graph = target.legalize(graph, device, legal.__setitem__)
     watch("legalize", graph.root)
+    whole: dict[Value, Value] = {}
+    if device.device_class == "cpu" and device.supports_float4:
+        graph = superwords(graph, whole.__setitem__)
+        watch("superwords", graph.root)
     graph, narrower = narrow(graph, index64=target.index64)
     watch("narrow", graph.root)
     guard = None if lowered.guard.op is Op.CONST else machine_condition(lowered.guard, index64=target.index64)
     body = linearize(graph, guard)
-    provenance = followed(lowered.provenance, (simpler, closed, again, legal, narrower)) if request.annotate else {}
-    params = params_of(nest, device.alignment)
+    provenance = followed(lowered.provenance, (simpler, closed, again, legal, whole, narrower)) if request.annotate else {}
+    params = params_of(nest, assumed_alignment(device))
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)
     listing = Listing(kernel_name(nest), tuple(params.values()), variables, body, _fixed(lowered.local_size), provenance)
     watch("order", listing)

@@ -58,7 +58,7 @@ def count(listing: Listing, work_items: Amount) -> Count:
             if array.op is Op.PARAM:
                 size += lanes * array.dtype.itemsize
                 facts = param(array)
-                if facts.image is None and lanes > widest.get(facts.number, 1):
+                if facts.image is None and lanes > widest.get(facts.number, 1) and lanes * array.dtype.itemsize <= facts.alignment:
                     widest[facts.number] = lanes
             else:
                 arrays.add(array)

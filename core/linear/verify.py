@@ -15,6 +15,7 @@ from core.dtypes import VOID
 from core.errors import CompilerBug
 from core.fragments import layout_named
 from core.ir.op import Op
+from core.ir.parts import access
 from core.ir.text import show_values
 from core.ir.value import Value
 from core.ir.verify import IllFormed, verify_values
@@ -134,6 +135,8 @@ class _Walk:
         elif operand in self.assigned:
             raise IllFormed(value, "reads a register after it was assigned")
         elif any(operand in scope.finished for scope in self.scopes):
+            if value.op is Op.STORE and operand in access(value).tokens:
+                return  # comes after it, and does not look at it
             raise IllFormed(value, "reads an update within the turn that made it")
         else:
             where = "after its scope is closed" if operand in self.listing.body[:at] else "before it is computed"

@@ -30,9 +30,10 @@ from core.lower.memory import Memory
 from core.lower.phase import Phase, phases_needed
 from core.lower.provenance import Provenance
 from core.lower.words import ELEMENTWISE, REDUCES, identity
-from core.schedule.axis import Axis, AxisKind
+from core.schedule.axis import LEAST_ABREAST, MOST_ABREAST, Axis, AxisKind
 from core.schedule.nest import Nest
 from core.schedule.options.base import slot_dtype
+from core.schedule.running import Running, running
 from core.schedule.sites import OUTPUT, Instance, Site
 
 
@@ -59,6 +60,7 @@ class _Lowering:
     def __init__(self, nest: Nest, device: DeviceOptions, called: bool, micro_op_limit: int) -> None:
         self.nest = nest
         self.limit = micro_op_limit
+        self.has_vectors = device.device_class == "cpu" and device.supports_float4
         self.launch: Launch = launch_of(nest, device, called)
         self.mids = nest.of_kind(AxisKind.MID)
         self.order = (*nest.expanded, *self.mids)
@@ -73,6 +75,8 @@ class _Lowering:
         self.accumulators = 0
         self.made = 0
         self.product = Product(nest, nest.tile, device, self.launch.mapping, self.memory, self._record) if nest.tile is not None else None
+        self.running: dict[int, Running | None] = {}
+        self.carried: list[Value] = []  # updates of registers that output loops carry
 
     def run(self) -> Lowered:
         done: list[dict[Phase, Elements]] = []
@@ -104,7 +108,7 @@ class _Lowering:
         stores: list[Value] = []
         if any(a.extent == 0 and not a.is_reduced for a in self.nest.axes):
             pending = []  # an output without points: nothing is computed
-        around = (*self.launch.loops, *((self.only_one,) if self.only_one is not None else ()))
+        around = (*self.launch.loops, *((self.only_one,) if self.only_one is not None else ()), *self.carried)
         if any(most(axis.extent) == 0 for axis in self.nest.axes if not axis.is_reduced):
             pending.clear()  # no output has an element
         for site, store, operands in pending:  # after every load: loads of a buffer come before its stores
@@ -153,6 +157,10 @@ class _Lowering:
         if number_ not in self.loops:
             loops: list[Value] = []
             mapping: dict[Value, Value] = {}
+            along = self._running(number_)
+            if along is not None:  # the last term of its window, in each turn of the output loop
+                self.loops[number_] = [self.launch.mapping[along.parts[0].var]], {along.reduced.var: number(along.reduced.size - 1)}
+                return self.loops[number_]
             for axis in self._own(self.nest.sites.instances[number_], AxisKind.REDUCE):
                 loop = loop_over(axis.extent, number_, "reduce", self.nest.axes.index(axis))
                 loops.append(loop)
@@ -185,7 +193,7 @@ class _Lowering:
             tokens = (shared.barrier,) if self._needed_by_all(number_) or self.only_one is None else (shared.barrier, self.only_one)
             loops = [loop_over(a.extent, site.instance, "reduce", len(self.nest.axes) + self.nest.axes.index(a)) for a in groups]
             parts = self.slots.collect(shared, partial, dict(zip(groups, loops, strict=True)), phase, tokens)
-            values = tuple(self._folded(node, loops, [cast(v, node.dtype)]) for v in parts.values)
+            values = tuple(cast(self._folded(node, loops, [cast(v, node.dtype)]), node.dtype) for v in parts.values)
             results[phase] = Elements(parts.axes, values)
         return results
 
@@ -208,6 +216,9 @@ class _Lowering:
         start = constant(identity(node.op, node.dtype), node.dtype)
         if any(a.extent == 0 for a in own):
             return Elements((), (start,))
+        along = self._running(site.instance)
+        if along is not None:
+            return self._run(node, operand, along, self._loops_of(site.instance)[0])
         unrolled = [a for a in own if a.kind is AxisKind.UNROLL]
         kept = tuple(a for a in operand.axes if a not in unrolled)
         loops, mapping = self._loops_of(site.instance)
@@ -217,16 +228,55 @@ class _Lowering:
                 a.var: number(0) for a in self.nest.axes if a.reduce_class == instance.reduce_class and a.wires.isdisjoint(instance.axes)
             }
             inside = Substitution({**self.launch.mapping, **mapping, **others})(inside)  # of the class's axes it runs over its own only
+        abreast = self._abreast(unrolled, kept, loops)
+        if abreast is not None:
+            unrolled = [*(a for a in unrolled if a is not abreast), abreast]
         values = operand.over((*unrolled, *kept))
         count = size_of(unrolled)
         chains = [values[k : k + count] for k in range(0, len(values), count)]
         if inside is not TRUE:
             conditions = [Substitution({a.var: number(d) for a, d in digits.items()})(inside) for digits in points(unrolled)]
             chains = [[_where(c, v, start) for c, v in zip(conditions, chain, strict=True)] for chain in chains]
-        return Elements(kept, tuple([self._folded(node, loops, chain) for chain in chains]))
+        each = count // abreast.size if abreast is not None else count
+        registers = [[self._folded(node, loops, chain[k : k + each]) for k in range(0, count, each)] for chain in chains]
+        return Elements(kept, tuple([cast(_halved(REDUCES[node.op], parts), node.dtype) for parts in registers]))
+
+    def _running(self, number_: int) -> Running | None:
+        if number_ not in self.running:
+            self.running[number_] = running(self.nest, number_)
+        return self.running[number_]
+
+    def _run(self, node: Reduce, operand: Elements, along: Running, loops: list[Value]) -> Elements:
+        """A sum that runs along an output loop: a register of that loop, and what it holds after each term of a turn."""
+        dtype = slot_dtype(node.dtype)
+        within = along.parts[:0:-1]  # the fastest part first: in the order of the axis
+        order = (*within, *(a for a in operand.axes if a not in within))
+        results: list[Value] = []
+        count = size_of(within)
+        values = operand.over(order)
+        for first in range(0, len(values), count):
+            register = make(Op.ACC, dtype, (constant(identity(node.op, dtype), dtype), *loops), self.accumulators)
+            self.accumulators += 1
+            total: Value = register
+            for term in values[first : first + count]:
+                total = alu(REDUCES[node.op], cast(term, dtype), total)
+                results.append(cast(total, node.dtype))
+            self.carried.append(make(Op.UPDATE, dtype, (register, total)))
+        self.made += len(results)
+        return Elements(operand.axes, tuple(Elements(order, tuple(results)).over(operand.axes)))
+
+    def _abreast(self, unrolled: list[Axis], kept: tuple[Axis, ...], loops: list[Value]) -> Axis | None:
+        """An unrolled axis whose terms have a register each while the loops run, so that they are lanes of one vector register."""
+        if not self.has_vectors or not loops:
+            return None
+        wide = [a for a in unrolled if a.size >= LEAST_ABREAST and a.size * size_of(kept) <= MOST_ABREAST]
+        return max(wide, key=lambda a: a.size, default=None)
 
     def _folded(self, node: Reduce, loops: list[Value], terms: Sequence[Value]) -> Value:
-        """All terms of one accumulator: one update per turn, or no accumulator where no loop is left. 16-bit floats add up in 32 bits."""
+        """All terms of one accumulator: one update per turn, or no accumulator where no loop is left; as wide as it adds up.
+
+        16-bit floats add up in 32 bits.
+        """
         op = REDUCES[node.op]
         dtype = node.dtype if op is Op.MAX else slot_dtype(node.dtype)
         accumulator = None
@@ -242,7 +292,15 @@ class _Lowering:
         self.made += len(terms)
         if accumulator is not None:
             result = make(Op.UPDATE, dtype, (accumulator, result))
-        return cast(result, node.dtype)
+        return result
+
+
+def _halved(op: Op, values: list[Value]) -> Value:
+    """All values combined, the upper half with the lower as long as there are two."""
+    while len(values) > 1:
+        half = (len(values) + 1) // 2
+        values = [alu(op, values[k + half], v) if k + half < len(values) else v for k, v in enumerate(values[:half])]
+    return values[0]
 
 
 def _where(condition: Value, value: Value, otherwise: Value) -> Value:

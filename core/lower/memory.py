@@ -6,6 +6,7 @@ digits, and the values of other nodes. Consecutive aligned elements of one gate 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from core.device import DeviceOptions
@@ -22,11 +23,13 @@ from core.ir.value import Value, alu, constant, make
 from core.kernel.node import Const, ImageShape, Load, Store, value_dtype
 from core.lower.elements import Elements, joined, numbers, points, size_of, strides_of
 from core.lower.places import Group, Places, chunks
+from core.lower.side_by_side import Spot, runs, side_by_side, spots_of
 from core.schedule.axis import Axis
 from core.schedule.nest import Nest
 from core.schedule.sites import Site
 
 CHANNELS = 4  # of a texel
+ANYWHERE = 1  # an alignment that no access asks more of: vectors at any element
 
 
 class Memory:
@@ -35,9 +38,9 @@ class Memory:
     def __init__(self, nest: Nest, device: DeviceOptions, order: tuple[Axis, ...]) -> None:
         self.nest = nest
         self.expanded = order
-        self.alignment = device.alignment
-        self.widths = () if not device.supports_float4 else (16, 8, 4, 2) if device.device_class == "cpu" else (4, 2)
-        self.params = params_of(nest, device.alignment)
+        self.widths = (4, 2) if device.supports_float4 else ()
+        self.alignment = assumed_alignment(device)
+        self.params = params_of(nest, self.alignment)
         self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
         self.loaded: dict[int, dict[Value, None]] = {}
         self.placed: dict[tuple[Value, Value, tuple[Axis, ...]], Places] = {}
@@ -61,6 +64,8 @@ class Memory:
         if image is not None:
             return Elements(axes, tuple(places.each(lambda access: self._texel_element(node, image, access))))
         tokens = alone if node.buffer in self.written else ()
+        if self.alignment == ANYWHERE:
+            return Elements(axes, self._side_by_side(node, axes, places.accesses(), tokens))
         group = self._group(node.dtype, places)
         if group is None:
             return Elements(axes, tuple(places.each(lambda access: self._load(node, access, tokens))))
@@ -71,6 +76,29 @@ class Memory:
             for lane, number_ in enumerate(chunk):
                 loaded[number_] = make(Op.EXTRACT, node.dtype, (vector,), lane) if not first.never else vector
         return Elements(axes, tuple([loaded[n] for n in range(places.count)]))
+
+    def _side_by_side(self, node: Load, axes: tuple[Axis, ...], accesses: list[Access], tokens: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Loads where vectors may lie at any element: along an axis whole, under one gate; what is left as lanes of these or in runs."""
+        loaded: dict[tuple[Spot, int], Value] = {}
+
+        def load(spot: Spot, offset: int, first: Access, width: int) -> None:
+            vector = self._load(node, first, tokens, width)
+            for lane in range(width):
+                loaded[spot, offset + lane] = vector if width == 1 else make(Op.EXTRACT, node.dtype, (vector,), lane)
+
+        spots = spots_of(accesses)
+        for chunk in side_by_side(axes, spots):
+            found = spots[chunk[0]]
+            if found is not None and len(chunk) > 1 and (found[0], found[1]) not in loaded:
+                load(*found, accesses[chunk[0]], len(chunk))
+        rest: dict[Spot, dict[int, Access]] = {}
+        for found, access in zip(spots, accesses, strict=True):
+            if found is not None and found not in loaded:
+                rest.setdefault(found[0], {})[found[1]] = access
+        for spot, at in rest.items():
+            for start, width in runs(sorted(at)):
+                load(spot, start, at[start], width)
+        return tuple(constant(0, node.dtype) if found is None else loaded[found] for found in spots)
 
     def _load(self, node: Load, access: Access, tokens: tuple[Value, ...], lanes: int = 1) -> Value:
         if access.never:
@@ -112,6 +140,8 @@ class Memory:
         places = self._places(site, node.src, operands, substitution, value=operands[0])
         values = operands[0].over(places.axes)
         tokens = (*around, *self.loaded.get(node.buffer, {}))
+        if self.alignment == ANYWHERE and node.image is None:
+            return self._stored(node, places, values, tokens)
         group = self._group(node.dtype, places, texel=node.image is not None)
         if group is None:
             written = [(access, value) for access, value in zip(places.accesses(), values, strict=True) if not access.never]
@@ -125,6 +155,17 @@ class Memory:
                 vector = make(Op.VECTOR, value_dtype(node), tuple([values[n] for n in chunk]), None, group.width)
                 out.append(self._store(node, first, vector, tokens))
         return out
+
+    def _stored(self, node: Store, places: Places, values: Sequence[Value], tokens: tuple[Value, ...]) -> list[Value]:
+        """Stores where vectors may lie at any element."""
+        accesses = places.accesses()
+        stores = []
+        for chunk in side_by_side(places.axes, spots_of(accesses)):
+            first, stored = accesses[chunk[0]], tuple([values[n] for n in chunk])
+            if not first.never:
+                value = stored[0] if len(chunk) == 1 else make(Op.VECTOR, value_dtype(node), stored, None, len(chunk))
+                stores.append(self._store(node, first, value, tokens))
+        return stores
 
     def _store(self, node: Store, access: Access, value: Value, tokens: tuple[Value, ...]) -> Value:
         addresses = (access.index,) if node.image is None else texel(access.index, node.image)
@@ -246,6 +287,11 @@ def converted(index: Value, dtype: DType) -> Value:
     if dtype is BOOL:
         return constant(exact != 0, BOOL)
     return constant(dtype.round(exact) if dtype.is_float else dtype.wrap(exact), dtype)
+
+
+def assumed_alignment(device: DeviceOptions) -> int:
+    """Bytes every buffer is taken to be aligned to; a CPU reads vectors at any element as fast as at aligned ones."""
+    return ANYWHERE if device.device_class == "cpu" and device.supports_float4 else device.alignment
 
 
 def params_of(nest: Nest, alignment: int) -> dict[int, Value]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.dtypes import BOOL, INDEX, DType
-from core.index import TRUE, add, all_of, at_least, conjuncts, floordiv, less, negate, number, scale, split, subtract
+from core.index import TRUE, add, all_of, at_least, conjuncts, floordiv, less, mod, negate, number, scale, split, subtract
 from core.index.linear import build
 from core.index.substitute import rebuilt
 from core.ir.op import Op
@@ -94,8 +94,8 @@ class _Collapse:
     def closed(self, update: Value) -> Value | None:
         """What an update's register holds in the end, with at least one loop or term less; None where nothing collapses."""
         accumulator, value = update.src
-        if is_plain(accumulator, value):
-            return None
+        if is_plain(accumulator, value) or any(r.arg[1] == "output" for r in accumulator.src[1:]):  # type: ignore[index]  # (number, role)
+            return None  # nothing to close; or what it holds on the way is looked at
         terms = self.terms_of(accumulator, value)
         if terms is None:
             return None
@@ -188,18 +188,19 @@ class _Collapse:
         return product if others is TRUE else alu(Op.WHERE, others, product, constant(0, dtype))
 
     def _one_hot(self, dtype: DType, r: Value, chosen: Selected) -> Value | None:
-        """Σ over r of [r == e]·f(r): f(e) where e lies in the range."""
+        """Σ over r of [c·r == e]·f(r): f(e/c) where that is an integer in the range."""
         if dtype is BOOL:
             return None
-        place = self._equals(chosen.condition, r)
-        if place is None:
+        found = self._equals(chosen.condition, r)
+        if found is None:
             return None
-        within = all_of((at_least(place, number(0)), less(place, r.src[0])))
+        place, whole = found
+        within = all_of((whole, at_least(place, number(0)), less(place, r.src[0])))
         taken = self._at(chosen.value, r, place, within)
         return alu(Op.WHERE, within, taken, constant(0, dtype))
 
-    def _equals(self, condition: Value, r: Value) -> Value | None:
-        """e, where the condition says r == e with e free of r."""
+    def _equals(self, condition: Value, r: Value) -> tuple[Value, Value] | None:
+        """(e, where that is an integer), where the condition says r == e with e free of r."""
         if condition.op is not Op.NOT or condition.src[0].op is not Op.CMPNE:
             return None
         for ramp, other in (condition.src[0].src, condition.src[0].src[::-1]):
@@ -211,11 +212,12 @@ class _Collapse:
             part, coefficients, terms = split(x)
             pairs = dict(zip(terms, coefficients, strict=True))
             c = pairs.pop(r, 0)
-            if abs(c) != 1 or any(r in t.free for t in pairs):
+            if not c or any(r in t.free for t in pairs):
                 continue
             least, greatest = int(other.dtype.least), int(other.dtype.greatest)
             value = number(integer(other)) if other.is_const else make(Op.INDEX_OF, INDEX, (other,), None, 1, (least, greatest))
-            return scale(subtract(value, build(part, pairs)), c)
+            ahead = scale(subtract(value, build(part, pairs)), 1 if c > 0 else -1)
+            return floordiv(ahead, abs(c)), less(mod(ahead, abs(c)), number(1))
         return None
 
     def _at(self, value: Value, r: Value, place: Value, within: Value) -> Value:

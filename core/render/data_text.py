@@ -260,6 +260,8 @@ def matrix(page: Page, value: Value) -> Text:
 def vector(page: Page, value: Value) -> Text:
     """VECTOR."""
     parts = [page.text(s) for s in value.src]
+    if page.vectors.computes and all(s is value.src[0] for s in value.src):
+        parts = parts[:1]  # one scalar is repeated in every lane
     words = [f"-{t.at(PRIMARY)}" if value.dtype is BOOL and page.vectors.computes else t.words for t in parts]
     made = page.vector(value.dtype, value.lanes, ", ".join(words))
     return Text(made.words, made.rank, deeper(*parts))

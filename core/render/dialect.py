@@ -12,7 +12,7 @@ from core.ir.op import Op
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A function of our own, written before the kernel where it is used.
+    """A function or type of our own, written before the kernel where it is used.
 
     text: its definition, {n} being the lanes of a vector ("" for one). needs: helpers it calls, for as many lanes.
     """
@@ -61,7 +61,8 @@ class VectorWords:
     make: from {x}, one value a lane or one for all. names: how a scalar's word is spelled in a vector's, where otherwise. computes: there
     are operators and conversions; if not, vectors are only loaded, put together, taken apart and stored, made of a value a lane, and those
     of bools are of bytes. convert: {x} to {t}, as a scalar's cast; saturate: a float to an integer. choose: {y} where the mask {c} is set,
-    else {x}; masks are as wide as values. load, store: of {p} from {i} on, at any element.
+    else {x}; masks are as wide as values. anywhere: the lanes at {p}, a pointer to any element; {q} its space and const. It may name the
+    helper "any_{t}".
     """
 
     type: str
@@ -72,8 +73,7 @@ class VectorWords:
     saturate: str = ""
     choose: str = ""
     greater: str = ""
-    load: str = ""
-    store: str = ""
+    anywhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,6 @@ def _opened_store(page: Page, parts: Access) -> str:
     if array.dtype is BOOL and lanes > 1 and page.vectors.computes:
         bytes_type = page.vector_word(page.element(BOOL), lanes)
         x = Text(page.vectors.convert.format(t=bytes_type, x=f"-{x.at(UNARY)}"), PRIMARY)
-    if lanes > 1 and not is_aligned(parts, lanes):
-        return page.vectors.store.format(p=p, i=_index(place, lanes), x=x.words, n=lanes)
     return f"{_element(page, stored, parts, p, place)} = {x.words};"
 
 
@@ -83,11 +81,11 @@ def _element(page: Page, value: Value, parts: Access, p: str, place: Text) -> st
     lanes = value.lanes
     if lanes == 1:
         return f"{p}[{place.words}]"
-    if not is_aligned(parts, lanes):
-        return page.vectors.load.format(p=p, i=_index(place, lanes), n=lanes)
     const = page.dialect.const if parts.array.op is Op.PARAM and param(parts.array).access == "read" else ""
-    word = page.vector_word(page.element(parts.array.dtype), lanes)
-    return f"*(({page.dialect.space[parts.array.op]}{const}{word}*)({p} + {_index(place, lanes)}))"
+    space, pointer = f"{page.dialect.space[parts.array.op]}{const}", f"{p} + {_index(place, lanes)}"
+    if not is_aligned(parts, lanes):
+        return page.anywhere(parts.array.dtype, lanes, space, pointer)
+    return f"*(({space}{page.vector_word(page.element(parts.array.dtype), lanes)}*)({pointer}))"
 
 
 def is_aligned(parts: Access, lanes: int) -> bool:

@@ -118,6 +118,12 @@ class Page:
         self._need(helper, "")
         return Text(f"{helper}({', '.join(t.words for t in operands)})", PRIMARY, deeper(*operands))
 
+    def anywhere(self, dtype: DType, lanes: int, space: str, pointer: str) -> str:
+        """The elements of an array from this pointer on, whatever it is aligned to."""
+        word = self.element(dtype)
+        self._need(f"any_{word}", str(lanes))
+        return self.vectors.anywhere.format(t=word, n=lanes, q=space, p=pointer)
+
     def _need(self, helper: str, n: str) -> None:
         if (helper, n) in self.helpers:
             return

@@ -25,6 +25,10 @@ class AxisKind(Enum):
 
 
 EXPANDED = (AxisKind.UNROLL, AxisKind.UPCAST)
+LEAST_ABREAST, MOST_ABREAST = (
+    8,
+    256,
+)  # unrolled terms of a turn that have registers of their own on a CPU, and registers that may come of it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

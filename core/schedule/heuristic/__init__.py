@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from core.device import DeviceOptions
 from core.limits import Limits
-from core.schedule.heuristic.cpu import cpu_tiles, shared_reduce, wide_unit_stride
+from core.schedule.heuristic.cpu import groups, running_sums, shared_reduce, tiles
 from core.schedule.heuristic.gpu import channels_as_lanes, few_outputs, grouped_is_done, lanes, matrix_vector, register_tiles
 from core.schedule.heuristic.state import Decision, State
 from core.schedule.heuristic.steps import image_inputs, rows, small_masked_axes, texels, unrolled_reduce, vector_fallback
@@ -25,7 +25,7 @@ GPU_STEPS: tuple[Step, ...] = (
 )  # fmt: skip
 
 CPU_STEPS: tuple[Step, ...] = (
-    texels, rows, image_inputs, small_masked_axes, wide_unit_stride, cpu_tiles, shared_reduce, unrolled_reduce, vector_fallback,
+    texels, rows, running_sums, image_inputs, small_masked_axes, shared_reduce, tiles, groups,
 )  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""LOOP: an output axis becomes a loop of the work-item, after the reduces that do not depend on it: they are computed once a row."""
+"""LOOP: an output axis becomes a loop of the work-item, after the reduces that do not depend on it: they are computed once a row.
+
+Or around sums that run along it, which then add one term a turn.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from core.schedule.axis import Axis, AxisKind
 from core.schedule.nest import Nest
 from core.schedule.option import ScheduleOption
 from core.schedule.options.base import Context, amount_of, axis_at, checked, refused
+from core.schedule.running import runs_along
 
 
 def loop(nest: Nest, option: ScheduleOption, context: Context) -> Nest:
@@ -16,8 +20,9 @@ def loop(nest: Nest, option: ScheduleOption, context: Context) -> Nest:
         raise refused(nest, option, context, f"the axis is {axis.kind.name.lower()}, not global")
     if nest.of_kind(AxisKind.GROUP, AxisKind.MID):
         raise refused(nest, option, context, "a reduce is grouped: the stores of a grouped kernel belong to one lane")
-    if not shares_a_reduce(nest, axis):
-        raise refused(nest, option, context, "no reduce is free of the axis, so nothing would be shared between its turns")
+    if not shares_a_reduce(nest, axis) and not (option.amount == 0 and runs_along(nest, axis)):
+        reason = "no reduce is free of the axis, so nothing would be shared between its turns, and no sum runs along it"
+        raise refused(nest, option, context, reason)
     if option.amount == 0:
         kept = nest.without(at)
         moved = Axis(axis.var, axis.extent, AxisKind.LOOP, axis.reduce_class, axis.wires)

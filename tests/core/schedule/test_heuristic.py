@@ -141,6 +141,74 @@ def test_a_cpu_takes_wide_unit_stride_tiles_and_no_lanes_that_only_copy(device: 
         assert any(op == "UPCAST" and axis == 0 for op, axis, _ in options)
 
 
+def tile(options: list[Option]) -> dict[int | None, int]:
+    """By axis the elements a work-item has along it, while no axis is taken whole."""
+    found: dict[int | None, int] = {}
+    for op, axis, amount in options:
+        if op == "UPCAST":
+            found[axis] = found.get(axis, 1) * (amount or 1)
+    return found
+
+
+@pytest.mark.parametrize("device", [{}, {"device_class": "cpu"}], ids=["gpu", "cpu"])
+@pytest.mark.parametrize("n", [64, 128, 256, 512])
+def test_a_square_product_is_tiled_by_four_at_least_in_both_directions(n: int, device: Json) -> None:
+    assert all(tile(applied(product(n, n, n), **device)).get(axis, 1) >= 4 for axis in (0, 1))
+
+
+@pytest.mark.parametrize("n", [64, 128, 512])
+def test_a_cpu_keeps_the_rows_of_a_product_in_wide_vectors_and_work_for_every_core(n: int) -> None:
+    made = program(product(n, n, n), device_class="cpu")
+    x, y, z = (int(size) for size in made.global_size or ())
+
+    assert "float16 a0" in made.source
+    assert x * y * z >= 16
+    assert made.shared_bytes == 0
+
+
+@pytest.mark.parametrize("ast", [ast for ast, _ in OUTCOMES.values()], ids=OUTCOMES)
+def test_a_gpu_keeps_within_its_work_groups_and_local_memory(ast: Json) -> None:
+    made = program(ast, lanes_max=64, shared_max=256)
+    x, y, z = (int(size) for size in made.local_size or ())
+
+    assert x * y * z <= 64
+    assert made.shared_bytes <= 256
+
+
+@pytest.mark.parametrize("n", [64, 4096])
+def test_neighbouring_work_items_of_a_gpu_store_neighbouring_vectors(n: int) -> None:
+    """What is stored moves by the vector's width from one work-item of a group to the next."""
+    source = program(plus_transposed(n)).source
+
+    assert "float4*)(d0 + " in source
+    assert ("LOCAL", 1, 16) in applied(plus_transposed(n))
+
+
+@pytest.mark.parametrize("ast", [product(64, 64, 64), row_sums(4096, 512), softmax(1024, 512), plus_transposed(300)])
+def test_a_cpu_groups_nothing_where_outputs_are_many(ast: Json) -> None:
+    assert not any(op in ("GROUP", "GROUPTOP") for op, _, _ in applied(ast, device_class="cpu"))
+
+
+def test_sums_of_rows_have_lanes_along_the_row_and_sums_of_columns_across_them() -> None:
+    columns = kernel(
+        load(1, [4096, 4096], "axis0*4096 + axis1"), {"op": "REDUCE_SUM", "axes": [0], "src": [0]}, shape=[1, 4096], index="axis1", src=1
+    )
+
+    assert any(op == "UNROLL" and (amount or 0) >= 8 for op, _, amount in applied(row_sums(4096, 4096), device_class="cpu"))
+    assert ("UPCAST", 0, 16) in applied(columns, device_class="cpu")
+    assert not any(op == "UNROLL" and (amount or 0) >= 8 for op, _, amount in applied(columns, device_class="cpu"))
+
+
+def test_a_choice_by_cost_says_what_it_costs() -> None:
+    told = explain(Request.from_json({"ast": product(256, 256, 256), "device": {"target": "opencl", "device_class": "cpu"}}))
+    decisions = told["decisions"]
+    assert isinstance(decisions, list)
+    reasons = [d["reason"] for d in decisions if d["step"] == "tile"]
+
+    assert reasons
+    assert all("becomes" in reason and "of one core (arithmetic" in reason for reason in reasons)
+
+
 def test_a_cpu_groups_neighbouring_elements() -> None:
     assert [("GROUP", 0, 16)] == applied(row_sums(6, 4096), device_class="cpu")
 
