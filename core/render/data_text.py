@@ -67,15 +67,21 @@ _TURNED = frozenset((Op.NEG, Op.CONST))
 
 
 def _subtraction(page: Page, value: Value) -> Text | None:
-    """x + -y, and x plus a negative float, as a difference: the same number."""
+    """x + -y, and x plus a negative constant, as a difference: the same number."""
     x, y = value.src
     if page.is_written_out(x, Op.NEG) and not page.is_written_out(y, Op.NEG):
         x, y = y, x
     if page.is_written_out(y, Op.NEG):
         return _combined(page, value, page.text(x), page.text(y.src[0]), _MINUS)
-    if y.is_const and value.dtype.is_float and str(content(y))[0] == "-":
+    if y.is_const and _is_negative(y):
         return _combined(page, value, page.text(x), page.constant(-content(y), y.dtype, y.lanes), _MINUS)
     return None
+
+
+def _is_negative(constant: Value) -> bool:
+    """Whether a constant can be subtracted instead: the least integer has no positive one."""
+    held = content(constant)
+    return str(held)[0] == "-" if constant.dtype.is_float else constant.dtype.is_signed and int(constant.dtype.least) < held < 0
 
 
 def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:

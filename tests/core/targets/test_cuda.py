@@ -190,3 +190,10 @@ def test_the_compiler_takes_every_matrix_instruction(ast: Json, options: str, ar
 
     assert "mma.sync" in program.source
     assert {} == refused({"tile": program}, arch)
+
+
+def test_a_negative_constant_is_subtracted() -> None:
+    programs = {d: made(k.store(k.load(d, [8]) + -3).ast()) for d in ("int8", "int32", "int64") for k in (Build(),)}
+
+    assert "  d0[g0] = (int)((unsigned int)d1[g0] - 3);\n" in programs["int32"].source
+    assert {} == refused(programs, "sm_80")
