@@ -230,6 +230,7 @@ class _Product(_Floats):
         exact = (self.spread == 0) & stays & (self.digits <= precision - 0.5)
         error = (self.upper - np.abs(self.total)) + (growth + own) * self.upper
         overflows = self.grows > self.dtype.exponent_max + 0.5
+        exact &= ~(overflows & (self.zero | (self.shrinks < 0)))  # beyond the type in some order, and back by what is small
         exact |= self.zero & ~overflows
         error = np.where(exact, 0.0, np.where(overflows | ~stays, np.inf, error))
         infinite = self.up | self.down

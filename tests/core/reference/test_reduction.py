@@ -106,6 +106,13 @@ def test_infinities_and_zeros_in_a_product() -> None:
     assert (0.0, 0.0) == reduced("REDUCE_MUL", FLOAT32, [0.0, 3.3])
 
 
+def test_a_product_that_overflows_in_some_order_may_be_anything() -> None:
+    """The parts of one order are beyond the type where another's are not; where none comes back, all of them are."""
+    assert INF == reduced("REDUCE_MUL", FLOAT32, [2.0**66, 48.0, 2.0**66, 4.0, 0.0, 28.0])[1]
+    assert INF == reduced("REDUCE_MUL", FLOAT32, [2.0**100, 2.0**100, 2.0**-100])[1]
+    assert (INF, 0.0) == reduced("REDUCE_MUL", FLOAT32, [2.0**66, 48.0, 2.0**66])
+
+
 def test_a_maximum_is_exact_and_nan_where_an_element_is() -> None:
     assert (-1.0, 0.0) == reduced("REDUCE_MAX", FLOAT32, [-3.0, -1.0, -2.0], pieces=2)
     assert np.isnan(reduced("REDUCE_MAX", FLOAT32, [1.0, NAN])[0])
