@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import LimitExceeded, NotJson
@@ -131,7 +131,6 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans())
-@settings(deadline=None)
 def test_every_value_written_is_read_back(value: object, ascii_only: bool) -> None:
     raw = json.dumps(value, ensure_ascii=ascii_only).encode()
 
@@ -139,7 +138,6 @@ def test_every_value_written_is_read_back(value: object, ascii_only: bool) -> No
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='[]{}",:\\ 0e-tn', max_size=30).map(str.encode))
-@settings(deadline=None)
 def test_anything_else_is_refused_in_order(raw: bytes) -> None:
     try:
         value = read_json(raw)

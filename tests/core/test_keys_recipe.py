@@ -153,7 +153,7 @@ def test_vectors_that_are_not_said_to_be_the_same_differ() -> None:
 
 
 @given(asts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_recipe_agrees_on_any_kernel(ast: Json) -> None:
     request = Request.from_json({"ast": ast, "device": {"target": "opencl"}})
 

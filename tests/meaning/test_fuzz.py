@@ -18,7 +18,7 @@ def test_random_kernels_mean_the_same_under_random_schedules(target: str) -> Non
     """J 188: and every text is taken by its compiler. A failure is made smaller by leaving out choices, not examples."""
     tally = Tally()
 
-    @settings(max_examples=EXAMPLES[target], deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES[target], database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(st.lists(st.integers(0, 1 << 30), min_size=KERNELS[target], max_size=KERNELS[target], unique=True))
     def tried(seeds: list[int]) -> None:
         failures = fuzz_batch(target, [Choices.random(f"{seed}") for seed in seeds], tally, tries=60)

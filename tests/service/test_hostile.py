@@ -268,7 +268,7 @@ def asked(path: str, bodies: list[bytes]) -> list[tuple[int, Any]]:
 
 
 @given(st.lists(damaged(), min_size=1, max_size=5))
-@examples(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@examples(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_a_damaged_request_is_answered_or_refused_and_never_a_defect(bodies: list[Any]) -> None:
     texts = [json.dumps(body).encode() for body in bodies]
     for status, response in asked("/compile", texts):
@@ -277,7 +277,7 @@ def test_a_damaged_request_is_answered_or_refused_and_never_a_defect(bodies: lis
 
 
 @given(st.integers(0, 2**32))
-@examples(max_examples=40, deadline=None)
+@examples(max_examples=40)
 def test_a_text_with_flipped_bits_is_answered_or_refused_too(seed: int) -> None:
     chance = random.Random(seed)
     texts = []

@@ -31,7 +31,7 @@ def values(size: Expression) -> list[int]:
 
 
 @given(TEXTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bounds_contain_every_value(text: str) -> None:
     size = parse_expression(text)
     low, high = bounds(size, VARIABLES)
@@ -40,7 +40,7 @@ def test_bounds_contain_every_value(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_may_be_negative_is_found_exactly(text: str) -> None:
     size = parse_expression(text)
 
@@ -49,7 +49,7 @@ def test_what_may_be_negative_is_found_exactly(text: str) -> None:
 
 
 @given(TEXTS, st.integers(0, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_few_values_decide_for_long_ranges(text: str, shift: int) -> None:
     size = parse_expression(f"{text} + {shift}")
     assert isinstance(size, Expression)

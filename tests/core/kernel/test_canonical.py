@@ -115,7 +115,7 @@ def rewritten(ast: Json, chance: random.Random) -> Json:
 
 
 @given(asts(), st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_tables_of_one_dag_are_one_canonical_kernel(ast: Json, chance: random.Random) -> None:
     """A 2: other order, duplicates, unreachable nodes; the source follows from the canonical kernel alone."""
     other = rewritten(ast, chance)
@@ -127,7 +127,7 @@ def test_tables_of_one_dag_are_one_canonical_kernel(ast: Json, chance: random.Ra
 
 
 @given(asts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_canonical_form_of_a_canonical_kernel_is_itself(ast: Json) -> None:
     once = canonical(checked(ast))
     twice = canonical(checked(kernel_to_json(once.kernel)))
@@ -138,7 +138,7 @@ def test_the_canonical_form_of_a_canonical_kernel_is_itself(ast: Json) -> None:
 
 
 @given(asts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_text_is_rfc_8785(ast: Json) -> None:
     text = canonical(checked(ast)).text
 
@@ -147,7 +147,7 @@ def test_the_text_is_rfc_8785(ast: Json) -> None:
 
 
 @given(asts())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_rows_say_where_each_node_came_from(ast: Json) -> None:
     found = canonical(checked(ast))
 

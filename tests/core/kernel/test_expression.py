@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.kernel.bounds import value_at
@@ -26,7 +26,6 @@ TEXTS = st.recursive(
 
 
 @given(TEXTS)
-@settings(deadline=None)
 def test_an_expression_means_what_python_says(text: str) -> None:
     size = parse_expression(text)
 
@@ -34,7 +33,6 @@ def test_an_expression_means_what_python_says(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(deadline=None)
 def test_the_text_is_the_tokens_without_spaces_and_reads_back(text: str) -> None:
     size = parse_expression(text)
 
@@ -47,7 +45,6 @@ def test_the_text_is_the_tokens_without_spaces_and_reads_back(text: str) -> None
 
 
 @given(TEXTS, st.sampled_from(["<", "<=", ">", ">="]), TEXTS)
-@settings(deadline=None)
 def test_a_comparison_is_two_expressions_and_a_relation(left: str, relation: str, right: str) -> None:
     found = parse_comparison(f"{left} {relation}{right}")
 
@@ -56,7 +53,6 @@ def test_a_comparison_is_two_expressions_and_a_relation(left: str, relation: str
 
 
 @given(st.text(alphabet="n1 +-*/%()<=>", max_size=12))
-@settings(deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
     for parse in (parse_expression, parse_comparison):
         try:

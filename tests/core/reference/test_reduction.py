@@ -50,7 +50,7 @@ def test_integers_wrap() -> None:
     assert (16.0, 0.0) == reduced("REDUCE_MUL", INT8, [16.0, 17.0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(-64, 64, width=16), min_size=1, max_size=6), st.sampled_from([FLOAT16, BFLOAT16, FLOAT32]))
 def test_every_order_of_adding_is_within_the_bound(values: list[float], dtype: DType) -> None:
     values = [dtype.round(v) for v in values]
@@ -62,7 +62,7 @@ def test_every_order_of_adding_is_within_the_bound(values: list[float], dtype: D
         assert abs(sum_ - total) <= bound
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(-4, 4, width=16), min_size=1, max_size=6), st.sampled_from([FLOAT16, FLOAT32]))
 def test_every_order_of_multiplying_is_within_the_bound(values: list[float], dtype: DType) -> None:
     values = [dtype.round(v) for v in values]

@@ -111,7 +111,7 @@ LISTS = st.lists(st.integers(1, 9), min_size=1, max_size=6).filter(lambda extent
 MAXIMA = st.sampled_from([NONE, (32, 32, 32), (16, 16, 16), (8, 64, 64), (64, 8, 3), (5, 7, 11), (4, 4, 4)])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(LISTS, MAXIMA, st.booleans(), st.booleans())
 def test_decoding_is_a_bijection(extents: list[int], maxima: Triple, reverse: bool, may_guard: bool) -> None:
     """E 104."""
