@@ -29,7 +29,6 @@ from core.schedule.nest import Nest
 from core.schedule.sites import Site
 
 CHANNELS = 4  # of a texel
-ANYWHERE = 1  # an alignment that no access asks more of: vectors at any element
 
 
 class Memory:
@@ -39,6 +38,7 @@ class Memory:
         self.nest = nest
         self.expanded = order
         self.widths = (4, 2) if device.supports_float4 else ()
+        self.anywhere = vectors_anywhere(device)
         self.alignment = assumed_alignment(device)
         self.params = params_of(nest, self.alignment)
         self.written = {node.buffer for node in nest.kernel.nodes if isinstance(node, Store)}
@@ -64,7 +64,7 @@ class Memory:
         if image is not None:
             return Elements(axes, tuple(places.each(lambda access: self._texel_element(node, image, access))))
         tokens = alone if node.buffer in self.written else ()
-        if self.alignment == ANYWHERE:
+        if self.anywhere:
             return Elements(axes, self._side_by_side(node, axes, places.accesses(), tokens))
         group = self._group(node.dtype, places)
         if group is None:
@@ -140,7 +140,7 @@ class Memory:
         places = self._places(site, node.src, operands, substitution, value=operands[0])
         values = operands[0].over(places.axes)
         tokens = (*around, *self.loaded.get(node.buffer, {}))
-        if self.alignment == ANYWHERE and node.image is None:
+        if self.anywhere and node.image is None:
             return self._stored(node, places, values, tokens)
         group = self._group(node.dtype, places, texel=node.image is not None)
         if group is None:
@@ -289,9 +289,14 @@ def converted(index: Value, dtype: DType) -> Value:
     return constant(dtype.round(exact) if dtype.is_float else dtype.wrap(exact), dtype)
 
 
+def vectors_anywhere(device: DeviceOptions) -> bool:
+    """Whether vectors are read and written at any element: a CPU does so as fast as at aligned ones."""
+    return device.device_class == "cpu" and device.supports_float4
+
+
 def assumed_alignment(device: DeviceOptions) -> int:
-    """Bytes every buffer is taken to be aligned to; a CPU reads vectors at any element as fast as at aligned ones."""
-    return ANYWHERE if device.device_class == "cpu" and device.supports_float4 else device.alignment
+    """Bytes every buffer is taken to be aligned to; 1 where no access asks more than an element has."""
+    return 1 if vectors_anywhere(device) else device.alignment
 
 
 def params_of(nest: Nest, alignment: int) -> dict[int, Value]:

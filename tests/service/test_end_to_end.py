@@ -117,7 +117,7 @@ def test_a_real_compile_is_stopped_at_its_limits(tmp_path: Path) -> None:
 def test_a_real_compile_that_wants_too_much_memory_is_refused_and_the_next_one_works() -> None:
     most = 210 << 20  # a worker has some 160 MiB of address space before it does anything
     with served(REAL, store="memory://", worker_memory_bytes=most, compile_seconds=300) as service:
-        large = service.compile(ast=chain(20_000), device={"target": "c"})
+        large = service.compile(ast=chain(45_000), device={"target": "c"})
 
         assert (422, "worker_memory_bytes", most) == (large.status_code, large.json()["limit"], large.json()["allowed"])
         assert 200 == service.compile(ast=chain(3), device={"target": "c"}).status_code
