@@ -31,7 +31,7 @@ def compiled(source: str, arch: str) -> Compiled:
     options = [f"--gpu-architecture={arch}".encode(), f"-I{headers}".encode()]
     (failed,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    log = bytearray(size)  # written to: bytes of length 1 are one object for the whole process
     nvrtc.nvrtcGetProgramLog(program, log)
     cubin = 0 if failed else int(nvrtc.nvrtcGetCUBINSize(program)[1])
     nvrtc.nvrtcDestroyProgram(program)
