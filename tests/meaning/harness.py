@@ -16,7 +16,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pebble import ProcessExpired, ProcessPool
 
 from core import Request
@@ -27,8 +26,9 @@ from core.reference.bounded import Array
 from service.device.device import Trial, Verdict
 from service.device.judge import judge
 from service.device.opencl import begin
-from service.device.run import GUARD, GUARD_BYTE, Ran, Runner, bound
+from service.device.run import Ran, Runner, bound
 from tests.tools.cuda.emulator import CudaRunner
+from tests.tools.guarded import Guarded
 
 Json = dict[str, Any]
 TARGETS = ("opencl", "c")
@@ -57,27 +57,9 @@ class CRunner:
         return function
 
     def run(self, program: Mapping[str, Any], kernel: Any, buffers: Mapping[int, Array], variables: Mapping[str, int]) -> Ran:
-        values = bound(program["arguments"], variables)
-        held: dict[int, Array] = {}
-        arguments: list[Any] = []
-        for argument in program["arguments"]:
-            if argument["kind"] == "variable":
-                arguments.append(ctypes.c_int32(values[argument["name"]]))
-                continue
-            content = np.ascontiguousarray(buffers[argument["index"]]).view(np.uint8)
-            raw = np.full(len(content) + 2 * GUARD + 64, GUARD_BYTE, np.uint8)
-            raw = raw[-raw.ctypes.data % 64 :]
-            raw[GUARD : GUARD + len(content)] = content
-            held[argument["index"]] = raw
-            arguments.append(ctypes.c_void_p(raw.ctypes.data + GUARD))
-        kernel(*arguments)
-        ran = Ran()
-        for number, raw in held.items():
-            size = buffers[number].nbytes
-            ran.buffers[number] = raw[GUARD : GUARD + size].copy().view(buffers[number].dtype)
-            if (raw[:GUARD] != GUARD_BYTE).any() or (raw[GUARD + size :] != GUARD_BYTE).any():
-                ran.overrun.append(number)
-        return ran
+        guarded = Guarded(program, buffers, bound(program["arguments"], variables))
+        kernel(*guarded.arguments)
+        return guarded.ran()
 
 
 _runners: dict[str, Any] = {}  # in the process that runs programs

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from core.linear.interpret import Fault
 from core.reference.bounded import Array
-from service.device.run import GUARD, GUARD_BYTE, NotBuilt, Ran, bound, launch_of
+from service.device.run import NotBuilt, Ran, bound, launch_of
+from tests.tools.guarded import Guarded
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parent
@@ -36,9 +35,9 @@ _BEFORE = re.compile(r"^(?=#include|#ifndef|static |struct )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A launchable kernel of a library, which must live as long."""
+    """A launchable kernel of a shared object, which must live as long."""
 
-    library: ctypes.CDLL
+    module: ctypes.CDLL
     name: str
 
 
@@ -95,30 +94,14 @@ class CudaRunner:
         values = bound(program["arguments"], variables)
         launch = launch_of(program, values)
         group = launch.group or _chosen(launch.items)
-        held: dict[int, Array] = {}
-        arguments: list[Any] = []
-        for argument in program["arguments"]:
-            if argument["kind"] == "variable":
-                arguments.append(ctypes.c_int32(values[argument["name"]]))
-                continue
-            content = np.ascontiguousarray(buffers[argument["index"]]).view(np.uint8)
-            raw = np.full(len(content) + 2 * GUARD + 64, GUARD_BYTE, np.uint8)
-            raw = raw[-raw.ctypes.data % 64 :]
-            raw[GUARD : GUARD + len(content)] = content
-            held[argument["index"]] = raw
-            arguments.append(ctypes.c_void_p(raw.ctypes.data + GUARD))
+        guarded = Guarded(program, buffers, values)
+        arguments = guarded.arguments
         pointers = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(a) for a in arguments))
         grid = (ctypes.c_uint * 3)(*(items // size for items, size in zip(launch.items, group, strict=True)))
-        problem = kernel.library[kernel.name](pointers, grid, (ctypes.c_uint * 3)(*group))
+        problem = kernel.module[kernel.name](pointers, grid, (ctypes.c_uint * 3)(*group))
         if problem:
             raise Fault(PROBLEMS[problem])
-        ran = Ran()
-        for number, raw in held.items():
-            size = buffers[number].nbytes
-            ran.buffers[number] = raw[GUARD : GUARD + size].copy().view(buffers[number].dtype)
-            if (raw[:GUARD] != GUARD_BYTE).any() or (raw[GUARD + size :] != GUARD_BYTE).any():
-                ran.overrun.append(number)
-        return ran
+        return guarded.ran()
 
 
 def _chosen(items: tuple[int, ...]) -> tuple[int, ...]:
