@@ -23,6 +23,7 @@ from core.kernel.places import check_places, touched_sizes, unbounded_buffers
 from core.limits import Limits
 from core.linear.cost import count
 from core.linear.listing import Listing
+from core.linear.branches import branched
 from core.linear.order import linearize
 from core.linear.prove import prove
 from core.linear.verify import verify
@@ -121,7 +122,7 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, graph: Graph, watch
     graph, narrower = narrow(graph, index64=target.index64)
     watch("narrow", graph.root)
     guard = None if lowered.guard.op is Op.CONST else machine_condition(lowered.guard, index64=target.index64)
-    body = linearize(graph, guard)
+    body = branched(linearize(graph, guard))
     provenance = followed(lowered.provenance, (simpler, closed, again, legal, whole, narrower)) if request.annotate else {}
     params = params_of(nest, assumed_alignment(device))
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)

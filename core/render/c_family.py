@@ -146,6 +146,7 @@ class _Printer:
 
     def _condition(self, value: Value) -> None:
         self._open(value, f"if ({self.page.text(value.src[0]).words}) {{")
+        self.page.open_gates.add(value.src[0])
 
     def _open(self, value: Value, words: str) -> None:
         self._line(value, words)
@@ -154,13 +155,14 @@ class _Printer:
     def _close(self, value: Value) -> None:
         self.indent = self.indent[:-2]
         self.lines.append(self.indent + "}")
+        self.page.open_gates.difference_update(value.src[0].src)
 
     def _barrier(self, value: Value) -> None:
         in_place = any(param(array).access == "readwrite" for array in self.listing.params)  # one lane stores what all have read
         self._line(value, self.dialect.barrier_of_buffers if in_place else self.dialect.barrier)
 
     def _load(self, value: Value) -> None:
-        if value.lanes > 1 and value.arg[1]:  # type: ignore[index]  # (addresses, gated)
+        if value.lanes > 1 and memory_text.gate_of(self.page, access(value)) is not None:
             self._gated_vector(value)
         else:
             self._expression(value)

@@ -14,10 +14,15 @@ from core.render.text import EQUAL, PRIMARY, TIMES, UNARY, Text, deeper
 def load(page: Page, value: Value) -> Text:
     """A LOAD as an expression; of one lane, or without a gate."""
     parts = access(value)
-    read = opened(page, value, parts)
-    if parts.gate is None or parts.alternative is None:
+    read, gate = opened(page, value, parts), gate_of(page, parts)
+    if gate is None or parts.alternative is None:
         return read
-    return choice(page.text(parts.gate), read, page.text(parts.alternative))
+    return choice(page.text(gate), read, page.text(parts.alternative))
+
+
+def gate_of(page: Page, parts: Access) -> Value | None:
+    """What has to be asked before an access: nothing inside a branch that has asked it."""
+    return None if parts.gate in page.open_gates else parts.gate
 
 
 def opened(page: Page, value: Value, parts: Access) -> Text:
@@ -51,8 +56,8 @@ def _as_bool(page: Page, read: Text, lanes: int) -> Text:
 def store(page: Page, value: Value) -> str:
     """A STORE as a statement."""
     parts = access(value)
-    words = _opened_store(page, parts)
-    return words if parts.gate is None else f"if ({page.text(parts.gate).words}) {words}"
+    words, gate = _opened_store(page, parts), gate_of(page, parts)
+    return words if gate is None else f"if ({page.text(gate).words}) {words}"
 
 
 def _opened_store(page: Page, parts: Access) -> str:

@@ -52,6 +52,7 @@ class Page:
         self.text: Callable[[Value], Text] = self.texts.__getitem__
         self.variables: dict[str, Text] = {}
         self.inlined: set[Value] = set()
+        self.open_gates: set[Value] = set()  # conditions of the branches around
         self._types: dict[tuple[DType, int], str] = {}
         self.helpers: dict[tuple[str, str], None] = {}  # (name, lanes), in the order to define them
 

@@ -11,6 +11,7 @@ from core.index import FALSE, TRUE, less, number
 from core.ir.op import Op
 from core.ir.value import Value, constant, make, sink
 from core.ir.walk import Graph
+from core.linear.branches import branched
 from core.linear.listing import Listing
 from core.linear.order import linearize
 from core.linear.verify import verify
@@ -102,7 +103,7 @@ def program(
     device = device or replace(target.defaults, **options)  # type: ignore[arg-type]  # names and types are the test's affair
     graph, _ = narrow(target.legalize(Graph.of(sink(stores)), device, None), index64=target.index64)
     sizes = local_size if local_size is not None or target.called else (1, 1, 1)
-    listing = Listing(name, params, variables, linearize(graph), sizes)
+    listing = Listing(name, params, variables, branched(linearize(graph)), sizes)
     verify(listing)
     return Built(target, listing, target.render(listing, device))
 

@@ -113,6 +113,23 @@ def test_images_are_read_and_written_by_texels(storage: type) -> None:
 
 
 @pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+def test_what_stands_in_a_branch_asks_for_its_gate_no_more(target: Target) -> None:
+    out, data = param(0, FLOAT32, "write"), param(1, FLOAT32, "read")
+    i = point(target, 6)
+    at = [total((scale(i, 5), number(k))) for k in range(5)]
+    one, other = below(i, 3), below(i, 5)
+    gates = [one, one, one, other, None]
+    stores = tuple(store(out, a, load(data, a, gate=g), gate=g) for a, g in zip(at, gates, strict=True))
+    built = program(target, stores, (out, data))
+    x = np.arange(1, 31, dtype=np.float32)
+    got = run([Run(built, (np.zeros(30, np.float32), x), 6)])[0][0].reshape(6, 5)
+
+    assert [[v if n < (3, 3, 3, 5, 6)[k] else 0.0 for k, v in enumerate(row)] for n, row in enumerate(x.reshape(6, 5).tolist())] == got.tolist()
+    assert built.source.count("if (") == 2
+    assert "?" not in built.source
+
+
+@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
 def test_variables_bound_loops_and_scale_addresses(target: Target) -> None:
     """Names that mean something in the language are no obstacle; neither is a loop of no turns."""
     n, stride = variable("int", 0, 6), variable("d0", 1, 10)
