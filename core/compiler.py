@@ -21,9 +21,9 @@ from core.ir.walk import Graph
 from core.kernel.leaves import Leaves
 from core.kernel.places import check_places, touched_sizes, unbounded_buffers
 from core.limits import Limits
+from core.linear.branches import branched
 from core.linear.cost import count
 from core.linear.listing import Listing
-from core.linear.branches import branched
 from core.linear.order import linearize
 from core.linear.prove import prove
 from core.linear.verify import verify
