@@ -124,9 +124,10 @@ def test_what_stands_in_a_branch_asks_for_its_gate_no_more(target: Target) -> No
     x = np.arange(1, 31, dtype=np.float32)
     got = run([Run(built, (np.zeros(30, np.float32), x), 6)])[0][0].reshape(6, 5)
 
-    assert [
-        [v if n < (3, 3, 3, 5, 6)[k] else 0.0 for k, v in enumerate(row)] for n, row in enumerate(x.reshape(6, 5).tolist())
-    ] == got.tolist()
+    open_for = (3, 3, 3, 5, 6)
+    expected = [[v if n < open_for[k] else 0.0 for k, v in enumerate(row)] for n, row in enumerate(x.reshape(6, 5).tolist())]
+
+    assert expected == got.tolist()
     assert built.source.count("if (") == 2
     assert "?" not in built.source
 
