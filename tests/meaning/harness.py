@@ -41,18 +41,16 @@ class CRunner:
 
     def __init__(self, flags: Sequence[str] = ()) -> None:
         self._flags = tuple(flags)
-        self._folder = tempfile.TemporaryDirectory(prefix="lathe-c-")
-        self._built = 0
 
     def build(self, program: Mapping[str, Any]) -> Any:
-        self._built += 1
-        source = Path(self._folder.name) / f"k{self._built}.c"
-        library = source.with_suffix(".so")
-        source.write_text(program["source"])
-        done = subprocess.run([*CC, *self._flags, str(source), "-o", str(library), "-lm"], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise AssertionError(f"the C compiler rejects the text:\n{done.stderr[:2000]}")
-        function = ctypes.CDLL(str(library))[program["name"]]
+        with tempfile.TemporaryDirectory(prefix="lathe-c-") as folder:  # a loaded library needs its file no more
+            source = Path(folder) / "k.c"
+            library = source.with_suffix(".so")
+            source.write_text(program["source"])
+            done = subprocess.run([*CC, *self._flags, str(source), "-o", str(library), "-lm"], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise AssertionError(f"the C compiler rejects the text:\n{done.stderr[:2000]}")
+            function = ctypes.CDLL(str(library))[program["name"]]
         function.restype = None
         return function
 
