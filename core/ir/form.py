@@ -76,6 +76,8 @@ def _less(value: Value) -> str | None:
 def _all(value: Value) -> str | None:
     if value.dtype is not BOOL or any(s.dtype is not BOOL for s in value.src):
         return "conditions are bools"
+    if any(s.op is not Op.LESS for s in value.src):
+        return "a conjunction is of comparisons of indices; with data it is an AND"
     return _no_arg(value)
 
 

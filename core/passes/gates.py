@@ -18,6 +18,7 @@ x, y = any_value("x", INTEGERS), any_value("y", INTEGERS)
 p, q = any_value("p", BOOLS), any_value("q", BOOLS)
 s, t, u = any_value("s"), any_value("t"), any_value("u")
 
+_COMPARISONS = frozenset((Op.LESS, Op.ALL, Op.CONST))
 NOTHING = make(Op.SINK, VOID, ())
 
 
@@ -39,6 +40,13 @@ SELECTIONS = RuleSet(
     rule(where(p, x, 0) + where(p, y, 0), where(p, x + y, 0)),
     rule(where(p, 0, x) + where(p, 0, y), where(p, 0, x + y)),
 )
+
+
+def both(gate: Value, condition: Value) -> Value:
+    """A conjunction: of comparisons of indices an ALL, which says most of them; with a condition on data an AND."""
+    if gate.op in _COMPARISONS and condition.op in _COMPARISONS:
+        return all_of((gate, condition))
+    return alu(Op.AND, gate, condition)
 
 
 def rebuilt(root: Value, parts: Access) -> Value:
@@ -101,7 +109,7 @@ def stored_back(root: Value) -> Value | None:
         condition, kept = alu(Op.NOT, condition), second
     else:
         return None
-    gate = condition if store.gate is None else all_of((store.gate, condition))
+    gate = condition if store.gate is None else both(store.gate, condition)
     return rebuilt(root, store._replace(gate=gate, stored=kept))
 
 

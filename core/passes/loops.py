@@ -20,6 +20,7 @@ from core.ir.op import Op
 from core.ir.parts import access, content, integer
 from core.ir.value import Value, alu, constant, make
 from core.ir.walk import Graph, ordered
+from core.passes.gates import both
 
 MAX_BOUNDS = 4  # ways a condition may confine the loop variable; more are no kernel's
 _LOOKS = 32  # values a quick look at a term takes in; the thorough one takes in all
@@ -389,8 +390,7 @@ def gated(load: Value, condition: Value) -> Value:
     parts = access(load)
     gate, at = parts.gate, 1 + len(parts.addresses)
     if gate is not None:
-        both = all_of((gate, condition)) if gate.op in (*_CONDITIONS, Op.CONST) else alu(Op.AND, gate, condition)
-        src = (*load.src[:at], both, *load.src[at + 1 :])
+        src = (*load.src[:at], both(gate, condition), *load.src[at + 1 :])
     else:
         src = (*load.src[:at], condition, constant(0, load.dtype, load.lanes), *load.src[at:])
     return make(Op.LOAD, load.dtype, src, (len(parts.addresses), True), load.lanes)

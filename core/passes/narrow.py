@@ -41,7 +41,7 @@ class _Narrowing:
         self.index64 = index64
         self.done: dict[Value, Value] = {}  # data and conditions that became something else
         self.machine: dict[tuple[Value, DType], Value] = {}
-        self.gated: dict[Value, _Gated] = {}
+        self.gated: dict[tuple[Value, ...], _Gated] = {}
         self.fits_memo: dict[tuple[Value, int], bool] = {}
 
     # ---- the data graph --------------------------------------------------------------------------------------------------
@@ -88,18 +88,19 @@ class _Narrowing:
                 break
             if all(self._fits(v, bits) for v in values):
                 return tuple(self.as_machine(v, exact, _own) for v in values)
-            if gate.op in _CONDITIONS:
-                gated = self._gated(gate)
+            known = _comparisons(gate)
+            if known:
+                gated = self._gated(known)
                 if all(fits(v, bits, gated.bounds) for v in values):
                     return tuple(gated.as_machine(v, wrapping) for v in values)
         low, high = min(v.lo or 0 for v in values), max(v.hi or 0 for v in values)
         raise too_wide(low, high, 64 if self.index64 else 32)
 
-    def _gated(self, gate: Value) -> _Gated:
-        """Machine values where this condition holds."""
-        found = self.gated.get(gate)
+    def _gated(self, known: tuple[Value, ...]) -> _Gated:
+        """Machine values where these comparisons hold."""
+        found = self.gated.get(known)
         if found is None:
-            found = self.gated[gate] = _Gated(self, Given(conjuncts(gate)).bounds)
+            found = self.gated[known] = _Gated(self, Given(known).bounds)
         return found
 
     def plain(self, x: Value, what: str) -> Value:
@@ -249,6 +250,21 @@ _ATOMS = frozenset((Op.CONST, Op.VARIABLE, Op.RANGE, Op.SPECIAL, Op.INDEX_OF))
 
 def _own(x: Value) -> tuple[int, int]:
     return x.lo, x.hi  # type: ignore[return-value]  # index values always have bounds
+
+
+def _comparisons(gate: Value) -> tuple[Value, ...]:
+    """The comparisons of indices that hold where a gate does, whatever data it also asks."""
+    found: dict[Value, None] = {}
+    seen = {gate}
+    stack = [gate]
+    while stack:
+        c = stack.pop()
+        if c.op in _CONDITIONS:
+            found.update(dict.fromkeys(conjuncts(c)))
+        elif c.op is Op.AND:
+            stack += [s for s in c.src if s not in seen]
+            seen.update(c.src)
+    return tuple(found)
 
 
 def shift_of(low: int, by: Value) -> int:

@@ -184,7 +184,25 @@ def part_of_a_loop_is_hoisted() -> Json:
     return k.store(x.max(0), [1, "n", 5], [0, 5, 1]).ast()
 
 
+def chosen_in_place() -> Json:
+    """What some values of another buffer choose is kept: the store happens where they do not, and within the padding never."""
+    k = Build()
+    x, which = k.load("int32", [7, 6]), k.load("int32", [7, 6])
+    kept = (which < 0).op("OR", which.differs(3) < (x < 5))
+    return k.store(kept.where(k.load("int32", [7, 6], buffer="out0"), x)).ast()
+
+
+def kept_in_place() -> Json:
+    """The same, chosen by a value that is a bool already."""
+    k = Build()
+    which = k.load("bool", [6, 7])
+    return k.store(which.where(k.load("float32", [6, 7]), k.load("float32", [6, 7], buffer="out0"))).ast()
+
+
 PLAIN: dict[str, tuple[Any, ...]] = {
+    "16-in-place-by-values-padded": (chosen_in_place(), "PADTO 0 32"),
+    "16-in-place-by-values-padded-lanes": (chosen_in_place(), "PADTO 0 32, UPCAST 0 4"),
+    "16-in-place-by-a-bool-padded": (kept_in_place(), "PADTO 0 8, UPCAST 0 2"),
     "20-empty-beside-a-reduce": (nothing_beside_a_reduce(), "UNROLL 0 2"),
     "20-empty-beside-a-group": (nothing_beside_a_reduce(), "GROUP 0 4, PADTO 1 3"),
     "20-empty-window": (nothing_of_an_empty_window(), "PADTO 0 32, UPCAST 0 8"),

@@ -101,6 +101,7 @@ ILL_FORMED: dict[str, tuple[str, Callable[[], Value]]] = {
     "a launch id of a fourth dimension": ("dimension", lambda: make(Op.SPECIAL, INDEX, (number(4),), ("global", 3))),
     "a condition of a float": ("an index or an integer", lambda: make(Op.LESS, BOOL, (x(),), 3)),
     "a conjunction of numbers": ("bools", lambda: make(Op.ALL, BOOL, (x(), x()))),
+    "a conjunction with data": ("comparisons", lambda: make(Op.ALL, BOOL, (x(BOOL), less(loop(), number(3))))),
     "a quotient of data": ("gives one index", lambda: make(Op.DIV, UINT8, (x(UINT8), one(UINT8)))),
     "a loop to a float": ("operands of index", lambda: make(Op.RANGE, INDEX, (x(),), (0, "reduce"))),
 }

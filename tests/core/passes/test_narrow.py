@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from core import LimitExceeded, Request, compile_kernel
-from core.dtypes import INDEX, INDEX64, INT32
+from core.dtypes import INDEX, INDEX64, INT32, VOID
+from core.index import all_of, less, number, scale
 from core.ir.op import Op
-from core.ir.value import Value
+from core.ir.value import Value, alu, constant, make, sink
 from core.ir.walk import Graph
 from core.passes.narrow import narrow
 from tests.core.listings import left, listing_of
@@ -116,6 +117,21 @@ def test_a_bounded_gather_is_addressed_in_32_bits_that_may_wrap() -> None:
     assert INT32 is table.src[1].dtype
     assert "long" not in program.source
     assert "proved" == program.proofs["bounds"]
+
+
+def test_a_gate_that_also_asks_the_data_bounds_what_its_comparisons_bound() -> None:
+    ids, table = (make(Op.PARAM, INT32, (), (k, "read", None, 4)) for k in (1, 2))
+    value = make(Op.LOAD, INT32, (ids, number(0)), (1, False))
+    row = make(Op.INDEX_OF, INDEX, (value,), None, 1, (int(INT32.least), int(INT32.greatest)))
+    inside = all_of((less(number(-1), row), less(row, number(100))))
+    data = alu(Op.CMPNE, value, constant(7, INT32))
+    for gate in (alu(Op.AND, data, inside), alu(Op.AND, inside, alu(Op.AND, data, inside))):
+        read = make(Op.LOAD, INT32, (table, scale(row, 64), gate, constant(0, INT32)), (1, True))
+        out = make(Op.PARAM, INT32, (), (0, "write", None, 4))
+        graph, _ = narrow(Graph.of(sink((make(Op.STORE, VOID, (out, number(0), read), (1, False)),))), index64=False)
+        (found,) = [v for v in graph.order if v.op is Op.LOAD and v.src[0] is table]
+
+        assert INT32 is found.src[1].dtype
 
 
 def test_an_unbounded_gather_is_addressed_in_64_bits_and_unknown() -> None:
