@@ -55,14 +55,22 @@ def replicas_running(count: int, folder: Path, settings: Mapping[str, object]) -
 
 
 def workers_of(server: Server) -> list[int]:
-    """The ids of the processes that compile."""
+    """The ids of the processes that compile: they are forked from a server that is a child of the service."""
+    return [worker for child in _children(server.process.pid) if b"forkserver" in _command(child) for worker in _children(child)]
+
+
+def _children(pid: int) -> list[int]:
     found: list[int] = []
-    for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
-        with suppress(OSError):
-            for child in (thread / "children").read_text().split():
-                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(int(child))
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(child) for child in (thread / "children").read_text().split()]
     return found
+
+
+def _command(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def rss_kib(pid: int) -> int:

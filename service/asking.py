@@ -5,6 +5,7 @@ Between HTTP and `flow`: `core` reads and resolves; what this service does not o
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 
 from core import Limits, OptionRefused, Request, Search, TargetError, program_key, read_json
@@ -15,11 +16,12 @@ from service.store.keys import Key
 class Asked:
     """A request that was read: what it comes to.
 
-    job: the request as JSON for a worker. tuned: whether the best list known was asked for. require: "validated" or None.
+    body: what was read. job: what a worker is handed: the request as it was read, so that it need not be read again. tuned: whether the best list known was asked for. require: "validated" or None.
     """
 
     key: Key
     target: str
+    body: bytes
     job: bytes
     tuned: bool = False
     require: str | None = None
@@ -41,4 +43,5 @@ def asked_in(body: bytes, limits: Limits) -> Asked:
         raise TargetError("/binary", target=target, feature="binaries on this service")
     if isinstance(request.optimize, Search):
         raise OptionRefused("/optimize", option="search", reason="this service has no device to search on")
-    return Asked(Key(program_key(request)), target, body, request.optimize == "tuned", request.require)
+    job = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)  # here, for it takes its time where the request is large
+    return Asked(Key(program_key(request)), target, body, job, request.optimize == "tuned", request.require)

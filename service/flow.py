@@ -98,6 +98,7 @@ class Flow:
             if asked.require is not None and self.validator is None:
                 raise OptionRefused("/require", option=asked.require, reason="this service has no device to validate on")
             read_s = time.perf_counter() - started
+            self._metrics.compile_stage_seconds.labels("read").observe(read_s)
             answer, stages, result = await self._found_or_made(asked)
             device = await self._validated(asked, answer)
         except LatheError as error:
@@ -182,7 +183,7 @@ class Flow:
                 key=asked.key,
                 error=str(failed.error),
                 trace=failed.trace,
-                request=_short(asked.job),
+                request=_short(asked.body),
             )
 
     async def _validated(self, asked: Asked, answer: Answer) -> str | None:
@@ -200,5 +201,5 @@ class Flow:
                 seconds.labels(name).observe(stage_s)
 
 
-def _short(job: bytes, most: int = 4000) -> str:
-    return job[:most].decode(errors="replace") + ("…" if len(job) > most else "")
+def _short(body: bytes, most: int = 4000) -> str:
+    return body[:most].decode(errors="replace") + ("…" if len(body) > most else "")

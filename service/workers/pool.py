@@ -1,8 +1,6 @@
 """Worker processes: each job within a time and a memory limit, a lost worker replaced, the rest undisturbed.
 
-Each slot is a pool of pebble's with one process. So whatever happens to one process (and to the pipe and locks it shares with
-its pool) concerns one job; and who waits, how long, and what a slot does is known here. A slot whose pool is broken gets
-another.
+Whatever happens to one process concerns one job. Who waits, how long, and what each process does is known here.
 """
 
 from __future__ import annotations
@@ -10,30 +8,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import CancelledError as FutureCancelled
-from concurrent.futures.process import BrokenProcessPool
-from typing import Generic, TypeVar
-
-from pebble import ProcessExpired
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from service.caller import CALLER
 from service.errors import Draining, OutOfMemory, OverQuota, QueueFull, TimedOut, WorkerLost
 from service.flight.local import Abandoned
 from service.logs import logger
 from service.metrics import Metrics
-from service.workers import task
 from service.workers.queue import FairQueue
-from service.workers.slot import Sizes, Slot, State, end, pids_of
+from service.workers.slot import Sizes, Slot, State
+from service.workers.worker import END_S, Lost, Worker
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 log = logger("workers")
 
-BEGIN_S = 10.0  # an idle worker begins a job within milliseconds; later, its process is gone and the job with it
-GRACE_S = 5.0  # past a time limit, for the kill itself; then the slot is given up
-CLOSE_S = 3.0  # longest wait for a pool's threads at the end
 MISSES = 3  # how often, beyond once per slot, a job may find its worker gone before it begins
 TRIES = 2  # a job whose worker dies is tried once more
 
@@ -52,11 +43,12 @@ class Pool(Generic[J, R]):
         self._run = run
         self._sizes = sizes
         self._metrics = metrics
-        self._slots = [Slot(number, sizes) for number in range(sizes.workers)]
-        self._idle: deque[Slot] = deque()
-        self._queue: FairQueue[asyncio.Future[Slot]] = FairQueue()
-        self._starts: set[asyncio.Task[None]] = set()
+        self._slots = [Slot(number, self._new) for number in range(sizes.workers)]
+        self._idle: deque[Slot[J, R]] = deque()
+        self._queue: FairQueue[asyncio.Future[Slot[J, R]]] = FairQueue()
+        self._beside: set[asyncio.Task[None]] = set()  # processes that start and end
         self._draining = False
+        self._closed = False
         self._mean_s = 0.1  # of a job, smoothed: how long a queue will take
         self._answered = asyncio.Event()
         self._show_states()
@@ -64,7 +56,7 @@ class Pool(Generic[J, R]):
     async def start(self) -> None:
         """Starts the processes; returns at once, `answers` tells when one is there."""
         for slot in self._slots:
-            self._warm(slot)
+            self._later(self._start(slot))
 
     @property
     def answers(self) -> bool:
@@ -85,7 +77,7 @@ class Pool(Generic[J, R]):
 
     def pids(self) -> list[int]:
         """The ids of the worker processes there are."""
-        return [pid for slot in self._slots for pid in pids_of(slot.pool)]
+        return [slot.worker.pid for slot in self._slots if slot.worker.pid is not None]
 
     async def job(self, job: J, wanted: Callable[[], bool] = lambda: True) -> tuple[R, float]:
         """The result of a job, and how many seconds it waited for a worker.
@@ -124,35 +116,29 @@ class Pool(Generic[J, R]):
 
     async def close(self) -> None:
         """Ends all processes, working or not."""
-        self._draining = True
-        for start in self._starts:
-            start.cancel()
-        ends = [end(slot.pool) for slot in self._slots]
-        for thread in ends:
-            await asyncio.to_thread(thread.join, CLOSE_S)
+        self._draining = self._closed = True
+        for slot in self._slots:
+            slot.worker.kill()
+        await asyncio.gather(*(slot.worker.gone() for slot in self._slots))
+        if self._beside:
+            await asyncio.wait(self._beside, timeout=END_S)
 
     def update(self) -> None:
-        """Brings the gauges up to date, and replaces idle slots that are of no use any more."""
+        """Brings the gauges up to date."""
         self._metrics.queue_depth.set(self.waiting)
         oldest = self._queue.oldest()
         self._metrics.queue_oldest_seconds.set(0.0 if oldest is None else time.monotonic() - oldest)
-        for slot in list(self._idle):
-            if not slot.pool.active:
-                self._idle.remove(slot)
-                self._restart(slot, "lost")
 
     # a slot for a job
 
-    async def _take(self) -> Slot:
-        while self._idle:
+    async def _take(self) -> Slot[J, R]:
+        if self._idle:
             slot = self._idle.popleft()
-            if slot.pool.active:
-                self._turn(slot, State.BUSY)
-                return slot
-            self._restart(slot, "lost")
+            self._turn(slot, State.BUSY)
+            return slot
         client = CALLER.get().name
         self._check_room(client)
-        future: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Slot[J, R]] = asyncio.get_running_loop().create_future()
         place = self._queue.add(client, future, time.monotonic())
         try:
             return await asyncio.wait_for(future, self._sizes.queue_s)
@@ -197,7 +183,7 @@ class Pool(Generic[J, R]):
             needed=round(seconds, 3),
         )
 
-    def _free(self, slot: Slot) -> None:
+    def _free(self, slot: Slot[J, R]) -> None:
         while (future := self._queue.take()) is not None:
             if not future.done():
                 self._turn(slot, State.BUSY)
@@ -211,78 +197,92 @@ class Pool(Generic[J, R]):
 
     # a job on a slot
 
-    async def _on(self, slot: Slot, job: J) -> R:
+    async def _on(self, slot: Slot[J, R], job: J) -> R:
         """Runs the job on the slot and gives the slot back, shielded: the caller may stop waiting, the work goes on."""
         work = asyncio.ensure_future(self._run_on(slot, job))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, whoever is left to hear it
         return await asyncio.shield(work)
 
-    async def _run_on(self, slot: Slot, job: J) -> R:
+    async def _run_on(self, slot: Slot[J, R], job: J) -> R:
         started = time.monotonic()
         try:
-            future = slot.pool.schedule(self._run, args=[job], timeout=self._sizes.job_s)
-            ending = asyncio.wrap_future(future)
-            async with asyncio.timeout(self._sizes.job_s + self._sizes.start_s + GRACE_S):
-                done, _ = await asyncio.wait([ending], timeout=BEGIN_S)
-                if not done and not future.running():  # a process killed as it took the job: pebble waits for it for ever
-                    raise RuntimeError("the job did not begin")
-                result = await ending
-        except TimeoutError as error:
-            stopped = bool(error.args)  # pebble's own says "Task timeout" and has killed; ours has no words
-            self._restart(slot, "time_limit" if stopped else "stuck", renew=not stopped)
+            async with asyncio.timeout(self._sizes.job_s):
+                result = await slot.worker.job(job)
+        except TimeoutError:
+            self._restart(slot, "time_limit")
             raise TimedOut(limit="compile_seconds", allowed_s=self._sizes.job_s) from None
         except MemoryError:
             self._restart(slot, "memory_limit")
             raise OutOfMemory(allowed=self._sizes.memory_bytes) from None
-        except ProcessExpired as error:
-            log.warning("worker lost", slot=slot.number, code=error.exitcode)
-            self._restart(slot, "lost", renew=False)  # pebble starts the next process by itself
-            raise WorkerLost("the worker process was lost while it compiled this", retry_after_s=1) from None
-        except (BrokenProcessPool, FutureCancelled, RuntimeError, OSError) as error:
-            log.warning("worker lost before it began", slot=slot.number, why=str(error))
+        except Lost as lost:
             self._restart(slot, "lost")
+            if lost.begun:
+                raise WorkerLost("the worker process was lost while it compiled this", retry_after_s=1) from None
             raise _NeverBegan from None
         except BaseException:
             self._restart(slot, "lost")
             raise
         self._mean_s += 0.1 * (time.monotonic() - started - self._mean_s)
-        self._free(slot)
+        if not slot.worker.alive:
+            self._restart(slot, "lost")
+        elif slot.worker.jobs >= self._sizes.tasks:
+            self._renew(slot)
+        else:
+            self._free(slot)
         return result
 
     # processes
 
-    def _restart(self, slot: Slot, reason: str, renew: bool = True) -> None:
-        """Out of service until its next process has answered. renew: with a pool of its own, not only a process."""
+    def _new(self, slot: Slot[J, R]) -> Worker[J, R]:
+        return Worker(self._run, self._sizes.memory_bytes, lambda: self._lost_idle(slot))
+
+    def _lost_idle(self, slot: Slot[J, R]) -> None:
+        if slot.state is State.IDLE:  # else whoever is about to give it a job will find out
+            self._idle.remove(slot)
+            self._restart(slot, "lost")
+
+    def _restart(self, slot: Slot[J, R], reason: str) -> None:
+        """Out of service until its next process has answered."""
         self._metrics.worker_restarts.labels(reason).inc()
+        self._renew(slot, reason)
+
+    def _renew(self, slot: Slot[J, R], reason: str | None = None) -> None:
         self._turn(slot, State.STARTING)
-        if renew:
-            slot.renew()
-        self._warm(slot)
+        if self._closed:
+            return
+        self._later(self._gone(slot.renew(), slot.number, reason))
+        self._later(self._start(slot))
 
-    def _warm(self, slot: Slot) -> None:
-        start = asyncio.ensure_future(self._start(slot))
-        self._starts.add(start)
-        start.add_done_callback(self._starts.discard)
+    async def _gone(self, worker: Worker[J, R], number: int, reason: str | None) -> None:
+        code = await worker.gone()
+        if reason is not None:
+            log.warning("a worker was replaced", slot=number, reason=reason, code=code)
 
-    async def _start(self, slot: Slot) -> None:
+    async def _start(self, slot: Slot[J, R]) -> None:
         pause_s = 0.1
-        while True:
+        while not self._closed:
             try:
-                future = slot.pool.schedule(task.warm, timeout=self._sizes.start_s)
-                async with asyncio.timeout(self._sizes.start_s + GRACE_S):
-                    await asyncio.wrap_future(future)
+                async with asyncio.timeout(self._sizes.start_s):
+                    await slot.worker.start()
                 break
-            except (TimeoutError, ProcessExpired, BrokenProcessPool, FutureCancelled, RuntimeError, OSError) as error:
+            except Exception as error:  # a process, its line, the server that forks: whatever it is, it is tried again
+                if self._closed:
+                    return
                 log.error("a worker does not start", slot=slot.number, why=f"{type(error).__name__}: {error}")
                 slot.failed_starts += 1
-                slot.renew()
+                self._later(self._gone(slot.renew(), slot.number, None))
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, 5.0)
         slot.failed_starts = 0
         self._answered.set()
         self._free(slot)
 
-    def _turn(self, slot: Slot, state: State) -> None:
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def _turn(self, slot: Slot[J, R], state: State) -> None:
         slot.state = state
         self._show_states()
 

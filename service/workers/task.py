@@ -1,33 +1,38 @@
-"""What runs inside a worker process: a request's JSON in; a program's JSON, how it came about, or a refusal out.
+"""What runs inside a worker process: a request in; a program's JSON, how it came about, or a refusal out.
 
-Everything that crosses the process boundary is plain bytes, numbers and errors of ours. A worker needs no network, no files and
-no environment.
+What crosses the process boundary are requests as `core` has read them, plain bytes, numbers and errors of ours. A worker needs no network,
+no files and no environment.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import pickle
 import resource
+import select
 import signal
+import socket
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key, read_json
+from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key
 from service.codings import pack
 from service.errors import CompilerReplaced, OutOfMemory
 from service.origin import Origin, dumped, origin_of
+from service.workers.line import Said, heard, message
 
-ORPHAN_CHECK_S = 1.0
 FILE_MOST = 1 << 20  # bytes of a file a worker may write: it needs to write none, but for what Python caches of its modules
 FILES_MOST = 128  # open at once; a worker has some ten
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One compile: the request as JSON text, the limits it is under, and the key its program is to stand under.
+    """One compile: the request as `asking` hands it on, the limits it is under, and the key its program is to stand under.
 
     explained: how the program comes about is asked for, not the program.
     """
@@ -95,8 +100,8 @@ def run(job: Job) -> Outcome:
 
 def _outcome(job: Job, watch: Stopwatch) -> Outcome:
     try:
-        request = Request.from_json(read_json(job.request, job.limits), job.limits)
-        watch("read")
+        request = pickle.loads(job.request)
+        watch("receive")
         if program_key(request) != job.key:
             raise CompilerReplaced(
                 "the compiler's files are not those the service was started with: it must be restarted", retry_after_s=30
@@ -131,28 +136,39 @@ def canonical(request: Request) -> dict[str, object]:
     return kept
 
 
-def warm() -> int:
-    """The first job of a worker: by then everything is imported. The process's id."""
-    return os.getpid()
+def serve(line: socket.socket, run: Callable[[Any], object], memory_bytes: int) -> None:
+    """The whole life of a worker: does the jobs that come over the line, one after another, until the service hangs up."""
+    begin(line, memory_bytes)
+    line.sendall(message(Said.READY, b"%d" % os.getpid()))
+    jobs = line.makefile("rb")
+    while (told := heard(jobs)) is not None:
+        line.sendall(message(Said.BEGUN))
+        try:
+            made = message(Said.MADE, pickle.dumps(run(pickle.loads(told[1])), pickle.HIGHEST_PROTOCOL))
+        except Exception as error:
+            made = message(Said.RAISED, pickle.dumps(error))
+        line.sendall(made)
 
 
-def begin(memory_bytes: int) -> None:
+def begin(line: socket.socket, memory_bytes: int) -> None:
     """Runs once in a new worker: its limits, and an end when the service has ended without a word.
 
-    SIGTERM is left to the service: a signal to the whole process group must not take the work that it finishes first.
+    Signals to the whole process group are left to the service: they must not take the work that it finishes first.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MOST, FILE_MOST))
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES_MOST, FILES_MOST))
     os.environ.clear()
-    gc.freeze()  # what is imported by now stays
     gc.set_threshold(50_000, 20, 20)  # graphs hold no cycles: looking for some took a third of a compile's time (measured)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(line,), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(ORPHAN_CHECK_S)
+def _end_with(line: socket.socket) -> None:
+    """Whatever the process is doing: it ends when the other side of the line has."""
+    hung_up = select.poll()
+    hung_up.register(line, select.POLLRDHUP)
+    hung_up.poll()
     os._exit(1)

@@ -45,7 +45,7 @@ def asked_in(body: bytes) -> Asked:
     value = read_json(body)
     if not isinstance(value, dict) or "kernel" not in value:
         raise WireError("/kernel", expected="a number", got=value)
-    return Asked(key_of(value), "c", body, bool(value.get("tuned", False)), value.get("require"))
+    return Asked(key_of(value), "c", body, body, bool(value.get("tuned", False)), value.get("require"))
 
 
 class FakeCompiler:

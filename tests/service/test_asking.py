@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import threading
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,23 @@ async def test_a_request_is_known_by_its_key_and_target() -> None:
 
     assert (program_key(Request.from_json(PLAIN)), "c") == (found.key, found.target)
     assert found.plain
+
+
+async def test_a_worker_is_handed_the_request_as_it_was_read() -> None:
+    body = json.dumps(PLAIN).encode()
+    found = asked_in(body, Limits())
+
+    assert (body, Request.from_json(PLAIN)) == (found.body, pickle.loads(found.job))
+
+
+async def test_the_largest_expressions_are_handed_on_like_any_other() -> None:
+    """Nothing that a client can nest makes a worker's share nest."""
+    depth = (Limits().expression_chars - 5) // 2
+    leaf = {"op": "LOAD", "buffer": 1, "dtype": "float32", "shape": [4], "index": "(" * depth + "axis0" + ")" * depth}
+    nodes = [leaf, {"op": "STORE", "buffer": 0, "dtype": "float32", "views": [{"shape": [4], "strides": [1]}], "src": [0]}]
+    ast = {"version": 1, "variables": [], "nodes": nodes, "outputs": [1]}
+
+    assert Request.from_json({**PLAIN, "ast": ast}) == pickle.loads(asked(ast=ast).job)
 
 
 async def test_tuned_has_the_key_of_the_heuristic_and_is_looked_up_each_time() -> None:

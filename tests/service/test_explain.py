@@ -11,6 +11,7 @@ import pytest
 
 from core import LimitExceeded, Limits, Request, explain, program_key
 from service.api.examples import COMPILES, EXPLANATION_SCHEMA, SUM
+from service.asking import asked_in
 from service.errors import TimedOut, WorkerLost
 from service.origin import origin_of
 from service.store.keys import Key, Kind, Name
@@ -177,11 +178,12 @@ async def test_a_refusal_leaves_the_program_as_it_was() -> None:
 def test_a_worker_tells_what_the_compiler_tells() -> None:
     body = COMPILES["row sums in OpenCL"]
     request = Request.from_json(body)
-    outcome = run(Job(json.dumps(body).encode(), Limits(), program_key(request), explained=True))
+    asked = asked_in(json.dumps(body).encode(), Limits())
+    outcome = run(Job(asked.job, Limits(), asked.key, explained=True))
 
     assert isinstance(outcome, Told)
     assert explain(request) == json.loads(outcome.explanation)
-    assert ["read", "explain"] == list(outcome.stages)
+    assert ["receive", "explain"] == list(outcome.stages)
 
 
 def test_a_worker_that_takes_too_long_to_tell_is_stopped_and_the_service_goes_on(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from service.workers.slot import Sizes
 from service.workers.task import Failed, Job, Made, Outcome
 from tests.service.fake import poll_file
 from tests.service.fake_task import run
+from tests.service.process import served
 
 pytestmark = pytest.mark.anyio
 
@@ -154,16 +155,28 @@ async def test_idle_workers_may_be_killed_at_any_time(started: Started) -> None:
 
 
 async def test_idle_workers_that_died_are_replaced_before_anybody_asks(started: Started) -> None:
-    pid = started.pool.pids()[0]
+    (pid,) = started.pool.pids()
     os.kill(pid, signal.SIGKILL)
+    await until(lambda: started.pool.pids() not in ([], [pid]))
 
-    def replaced() -> bool:
-        started.pool.update()
-        return started.restarts("lost") > 0 and [pid] != started.pool.pids() != []
+    assert 1 == started.restarts("lost")
+    await started.made()
 
-    await until(replaced)
 
-    assert [pid] != started.pool.pids()
+@sizes(workers=2)
+async def test_what_workers_are_forked_from_may_be_killed_too(started: Started) -> None:
+    """Those there are go on; whoever is started next has it started anew."""
+    workers = await until(lambda: started.pool.pids() if len(started.pool.pids()) == 2 else None)
+    (seed,) = {parent(pid) for pid in workers}
+    os.kill(seed, signal.SIGKILL)
+    await until(lambda: not alive(seed))
+    await started.made()
+    before = started.pool.pids()
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    await until(lambda: len(set(started.pool.pids()) - set(workers)) == 2)
+
+    assert workers == before
     await started.made()
 
 
@@ -297,6 +310,33 @@ async def test_many_replacements_leave_no_file_open_and_no_thread_behind(started
     for _ in range(5):
         await lose()
     await until(lambda: held()[0] <= before[0] + 2 and held()[1] <= before[1] + 2)
+
+
+async def test_a_worker_has_the_compiler_loaded_and_warm_in_memory_it_shares(started: Started) -> None:
+    """What a new process has of its own is a small part of what it uses."""
+    (pid,) = started.pool.pids()
+    kib = {line.split(":")[0]: int(line.split()[1]) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]}
+
+    assert kib["Private_Dirty"] < kib["Rss"] / 2
+
+
+async def test_workers_end_when_the_service_has_ended_without_a_word() -> None:
+    with served(["tests.service.fake_service"], workers=2, store="memory://") as service:
+        seed = next(pid for pid in children(service.process.pid) if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        workers = children(seed)
+        service.signal(signal.SIGKILL)
+        service.wait()
+        await until(lambda: not any(map(alive, [seed, *workers])))
+
+    assert 2 == len(workers)
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for thread in Path(f"/proc/{pid}/task").iterdir() for child in (thread / "children").read_text().split()]
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def alive(pid: int) -> bool:

@@ -6,14 +6,16 @@ import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import service.workers.task as task
-from core import CompilerBug, LimitExceeded, Limits, Program, Request, WireError, program_key
+from core import CompilerBug, LimitExceeded, Limits, Program, Request, program_key
 from service.api.examples import COMPILES
+from service.asking import asked_in
 from service.codings import inflated
 from service.errors import CompilerReplaced, OutOfMemory
 from service.origin import request_of
@@ -23,7 +25,8 @@ EXAMPLES = pytest.mark.parametrize("body", COMPILES.values(), ids=list(COMPILES)
 
 
 def job(body: object, **limits: int) -> Job:
-    return Job(json.dumps(body).encode(), Limits(**limits), program_key(Request.from_json(body)))
+    asked = asked_in(json.dumps(body).encode(), Limits())
+    return Job(asked.job, Limits(**limits), asked.key)
 
 
 def made(body: object) -> Made:
@@ -40,7 +43,7 @@ def test_a_program_comes_as_json_as_a_frame_and_with_the_request_it_answers(body
 
     assert program_key(Request.from_json(body)) == program.key == program_key(beside)
     assert outcome.program == inflated(outcome.packed, "zstd", 1 << 24)
-    assert {"read", "lower", "render"} <= set(outcome.stages)
+    assert {"receive", "lower", "render"} <= set(outcome.stages)
     assert all(seconds >= 0 for seconds in outcome.stages.values())
 
 
@@ -53,16 +56,16 @@ def test_what_was_asked_beside_compiling_is_not_kept_with_the_program() -> None:
 
 
 def test_a_refusal_is_an_outcome_that_crosses_processes() -> None:
-    outcome = run(Job(b'{"ast": 3}', Limits(), ""))
+    outcome = run(job(next(iter(COMPILES.values())), source_chars=1))
     assert isinstance(outcome, Failed)
     back = pickle.loads(pickle.dumps(outcome))
 
-    assert isinstance(outcome.error, WireError)
+    assert isinstance(outcome.error, LimitExceeded)
     assert (outcome.error.detail, outcome.error.facts(), None) == (back.error.detail, back.error.facts(), back.trace)
 
 
 def test_a_worker_with_another_compiler_than_the_service_makes_nothing() -> None:
-    outcome = run(Job(json.dumps(next(iter(COMPILES.values()))).encode(), Limits(), "0" * 64))
+    outcome = run(replace(job(next(iter(COMPILES.values()))), key="0" * 64))
 
     assert isinstance(outcome, Failed)
     assert isinstance(outcome.error, CompilerReplaced)
@@ -99,11 +102,12 @@ def test_whatever_the_compiler_raises_is_an_outcome(monkeypatch: pytest.MonkeyPa
 
 COMPILE = """
 import json, sys
-from core import Limits, Request, program_key
+from core import Limits
+from service.asking import asked_in
 from service.workers.task import Job, run
 for body in json.load(sys.stdin):
-    key = program_key(Request.from_json(body))
-    sys.stdout.buffer.write(run(Job(json.dumps(body).encode(), Limits(), key)).program)
+    asked = asked_in(json.dumps(body).encode(), Limits())
+    sys.stdout.buffer.write(run(Job(asked.job, Limits(), asked.key)).program)
 """
 
 

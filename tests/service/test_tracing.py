@@ -68,7 +68,7 @@ def test_a_compile_is_a_trace_through_the_worker_under_the_client_s_own_span() -
         assert answers[0].json()["key"] == attributes(request)["lathe.key"]
         assert request is by_id[queue.parent_span_id] is by_id[work.parent_span_id]
         assert attributes(work)["process.pid"] not in (0, service.process.pid)
-        assert {"read", "lower", "render", "pack"} <= {span.name for span in ours if span.parent_span_id == work.span_id}
+        assert {"receive", "lower", "render", "pack"} <= {span.name for span in ours if span.parent_span_id == work.span_id}
         assert queue.start_time_unix_nano <= work.start_time_unix_nano <= work.end_time_unix_nano <= request.end_time_unix_nano
         others = [span for span in spans if span.name == "POST /compile" and span.trace_id.hex() != TRACE]
         assert ["hit"] == [attributes(span)["lathe.result"] for span in others]
