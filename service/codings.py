@@ -6,6 +6,7 @@ A bomb costs no more than the bound: inflating stops at the first byte beyond it
 from __future__ import annotations
 
 import gzip
+import threading
 import zlib
 from functools import lru_cache
 from typing import Literal
@@ -25,10 +26,15 @@ ZSTD_STEP = 256  # bytes inflated at once: one block of four may stand for 128 K
 PARTS_MOST = 64  # gzip members or zstd frames in one body: what follows each is copied, so many small ones would take quadratic time
 WORTH_CODING = 1024  # bytes below which an answer is sent as it is
 
+_THREAD = threading.local()  # a compressor for each thread: making one takes as long as compressing a program
+
 
 def pack(content: bytes) -> bytes:
     """The content as one zstd frame that tells its size."""
-    return zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_content_size=True).compress(content)
+    compressor: zstandard.ZstdCompressor | None = getattr(_THREAD, "compressor", None)
+    if compressor is None:
+        compressor = _THREAD.compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_content_size=True)
+    return compressor.compress(content)
 
 
 def encoded(content: bytes, coding: Coding) -> bytes:

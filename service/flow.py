@@ -98,7 +98,7 @@ class Flow:
             if asked.require is not None and self.validator is None:
                 raise OptionRefused("/require", option=asked.require, reason="this service has no device to validate on")
             read_s = time.perf_counter() - started
-            self._metrics.compile_stage_seconds.labels("read").observe(read_s)
+            self._metrics.stage("read").observe(read_s)
             answer, stages, result = await self._found_or_made(asked)
             device = await self._validated(asked, answer)
         except LatheError as error:
@@ -153,7 +153,7 @@ class Flow:
         seconds = sum(made.stages.values())
         answer = await self.catalog.keep(asked.key, made.program, made.packed, made.origin, seconds)
         store_s = time.perf_counter() - started
-        self._metrics.compile_stage_seconds.labels("store").observe(store_s)
+        self._metrics.stage("store").observe(store_s)
         stages |= {"queue": waited_s, **{f"compile-{name}": s for name, s in made.stages.items()}, "store": store_s}
         return answer
 
@@ -194,11 +194,10 @@ class Flow:
         return await self.validator.device_for(answer)
 
     def _observe(self, outcome: Outcome, waited_s: float) -> None:
-        seconds = self._metrics.compile_stage_seconds
-        seconds.labels("queue").observe(waited_s)
+        self._metrics.stage("queue").observe(waited_s)
         if not isinstance(outcome, Failed):
             for name, stage_s in outcome.stages.items():
-                seconds.labels(name).observe(stage_s)
+                self._metrics.stage(name).observe(stage_s)
 
 
 def _short(body: bytes, most: int = 4000) -> str:

@@ -1,7 +1,7 @@
 """The outermost layer: every request gets its id, its line in the log and its count here, and every error its problem document.
 
-It is also a hot path: `GET` and `HEAD` of a stored program, and `POST /compile` with a body seen before, are answered here, ahead of
-the framework, with the same headers as behind it. (Most `GET`s of a program do not come this far: see `hot`.)
+It is also a hot path: `GET` and `HEAD` of a stored program, and a `POST /compile` without preferences or codings, are answered here, ahead
+of the framework, with the same headers as behind it. (Most `GET`s of a program do not come this far: see `hot`.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fastapi import FastAPI
 
 from core import CompilerBug, LatheError
 from service.answer import Answer, Headers
-from service.api.bodies import BODY, CALL, JSON, received, takes_kind
-from service.api.compile import compiled
+from service.api.bodies import BODY, CALL, JSON, received, takes_kind, unless_gone
+from service.api.compile import answered, compiled
 from service.api.programs import held, served
 from service.caller import CALLER, Caller
 from service.errors import PROBLEM_JSON, Defect, Problem, Quarantined, problem
@@ -38,6 +38,7 @@ log = logger("http")
 
 PROGRAM = "/program/"
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
+NOT_PLAIN = frozenset((b"prefer", b"content-encoding"))  # headers of a `POST /compile` that the framework's handler understands
 PLAIN_JSON = frozenset((b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"))
 
 
@@ -201,7 +202,8 @@ class Front:
         length = call.headers.get(b"content-length")
         body = await received(receive, None if length is None else length.decode("latin-1"), settings.body_bytes, settings.body_seconds)
         digest = hashlib.blake2b(body, digest_size=16, person=call.headers.get(b"content-encoding", b"")[:16]).digest()
-        answer = await self._seen_before(call, digest)
+        plain = call.headers.get(b"content-type", b"application/json").lower() in PLAIN_JSON and call.takes_json()
+        answer = await self._seen_before(digest) if plain else None
         if answer is not None:
             call.key, call.result = answer.key, "hit"
             self._services.flow.count(answer, "hit")
@@ -213,24 +215,33 @@ class Front:
             if done.asked.plain:
                 self._seen.add(digest, done.asked.key)
 
+        if plain and NOT_PLAIN.isdisjoint(call.headers):
+            self._enter(call)
+            done = await unless_gone(receive, self._services.flow.compile(body))
+            note(done)
+            await call.answer(200, *answered(done, call.headers.get(b"accept-encoding", b"")))
+            return
         call.scope[BODY] = body
         call.scope["lathe.note"] = note
         await self._behind(call, receive)
 
-    async def _seen_before(self, call: Call, digest: bytes) -> Answer | None:
+    async def _seen_before(self, digest: bytes) -> Answer | None:
         key = self._seen.key(digest)
-        kind = call.headers.get(b"content-type", b"application/json").lower()
-        if key is None or kind not in PLAIN_JSON or not call.takes_json():
+        if key is None:
             return None
         return self._services.catalog.ready(key) or await self._services.catalog.program(key)
 
     async def _behind(self, call: Call, receive: Receive) -> None:
+        self._enter(call)
+        await self._app(call.scope, receive, call.send)
+
+    def _enter(self, call: Call) -> None:
+        """From here on, whatever is done for the request knows whose it is."""
         structlog.contextvars.bind_contextvars(request_id=call.request_id)
         if call.trace_id is not None:
             structlog.contextvars.bind_contextvars(trace_id=call.trace_id)
         call.scope[CALL] = call
         CALLER.set(call.caller or Caller(call.client))
-        await self._app(call.scope, receive, call.send)
 
     def _account(self, call: Call, route: str) -> None:
         seconds = time.perf_counter() - call.started

@@ -52,6 +52,7 @@ class Metrics:
             "stage",
             buckets=STAGE_S,
         )
+        self._stages: dict[str, Histogram] = {}
         self.cache_operations = counter("cache_operations", "Operations on the levels that keep programs.", "level", "operation", "result")
         self.cache_operation_seconds = histogram(
             "cache_operation_seconds", "Time of one operation of the store.", "level", "operation", buckets=FAST_S
@@ -63,13 +64,20 @@ class Metrics:
         self.queue_depth = gauge("queue_depth", "Compiles that wait for a worker.")
         self.queue_oldest_seconds = gauge("queue_oldest_seconds", "How long the oldest of them has waited.")
         self.workers = gauge("workers", "Worker processes, by state: starting, idle, busy.", "state")
-        self.worker_restarts = counter("worker_restarts", "Workers replaced, by reason: lost, time_limit, memory_limit, stuck.", "reason")
+        self.worker_restarts = counter("worker_restarts", "Workers replaced, by reason: lost, time_limit, memory_limit.", "reason")
         self.device_up = gauge("device_up", "Whether an attached device answers.", "device")
         self.device_jobs = counter("device_jobs", "Jobs run on attached devices.", "device", "kind", "result")
         self.validations = counter("validations", "Validations, by device and verdict.", "device", "verdict")
         self.breaker_state = gauge("breaker_state", "The store's circuit breaker: 0 closed, 1 half-open, 2 open.")
         self.ready = gauge("ready", "Whether this process takes work.")
         self.build_info = gauge("build_info", "Always 1; what is running, as labels.", "version", "compiler")
+
+    def stage(self, name: str) -> Histogram:
+        """`compile_stage_seconds` of one stage: a compile has a dozen of them, and looking one up takes longer than counting."""
+        found = self._stages.get(name)
+        if found is None:
+            found = self._stages[name] = self.compile_stage_seconds.labels(name)
+        return found
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """All metrics as text, and its media type: OpenMetrics where `accept` asks for it, else Prometheus text."""

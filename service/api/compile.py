@@ -38,6 +38,12 @@ def compiled(answer: Answer, result: bytes, accept_encoding: bytes) -> tuple[Hea
     return [*common, (b"location", b"/program/" + answer.key.encode()), (b"lathe-result", result)], body
 
 
+def answered(done: Done, accept_encoding: bytes) -> tuple[Headers, bytes]:
+    """All headers and the body of an answered compile request."""
+    headers, body = compiled(done.answer, done.result.encode(), accept_encoding)
+    return [*headers, *_of(done)], body
+
+
 @ROUTER.post(
     "/compile",
     operation_id="compile",
@@ -71,9 +77,9 @@ def _answer(request: Request, done: Done) -> Response:
     note = request.scope.get("lathe.note")
     if note is not None:
         note(done)
-    headers, body = compiled(done.answer, done.result.encode(), request.headers.get("accept-encoding", "").encode("latin-1"))
+    headers, body = answered(done, request.headers.get("accept-encoding", "").encode("latin-1"))
     response = Response(body)
-    response.raw_headers = [*headers, *_of(done)]
+    response.raw_headers = headers
     return response
 
 

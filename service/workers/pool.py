@@ -51,7 +51,9 @@ class Pool(Generic[J, R]):
         self._closed = False
         self._mean_s = 0.1  # of a job, smoothed: how long a queue will take
         self._answered = asyncio.Event()
-        self._show_states()
+        self._states = {state: metrics.workers.labels(state) for state in State}
+        for state, gauge in self._states.items():
+            gauge.set(sum(slot.state is state for slot in self._slots))
 
     async def start(self) -> None:
         """Starts the processes; returns at once, `answers` tells when one is there."""
@@ -283,9 +285,6 @@ class Pool(Generic[J, R]):
         task.add_done_callback(self._beside.discard)
 
     def _turn(self, slot: Slot[J, R], state: State) -> None:
+        self._states[slot.state].dec()
+        self._states[state].inc()
         slot.state = state
-        self._show_states()
-
-    def _show_states(self) -> None:
-        for state in State:
-            self._metrics.workers.labels(state).set(sum(slot.state is state for slot in self._slots))

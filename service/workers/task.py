@@ -113,7 +113,7 @@ def _outcome(job: Job, watch: Stopwatch) -> Outcome:
         program = compile_kernel(request, job.limits, watch)
         watch("assemble")
         made = dumped(program.to_json())
-        origin = origin_of(canonical(request), request.ast_hash)
+        origin = Origin(request.ast_hash, request.ast_text.encode(), rest_of(request))
         packed = pack(made)
         watch("pack")
         return Made(made, packed, origin, watch.stages)
@@ -127,13 +127,11 @@ def _outcome(job: Job, watch: Stopwatch) -> Outcome:
         return Failed(bug, watch.stages, traceback.format_exc())
 
 
-def canonical(request: Request) -> dict[str, object]:
-    """The request that the program alone answers: without what was to be done beside compiling."""
-    value = request.to_json()
-    kept: dict[str, object] = {name: value[name] for name in ("ast", "device", "optimize", "annotate") if name in value}
-    if not isinstance(kept.get("optimize"), list):
-        kept["optimize"] = "heuristic"
-    return kept
+def rest_of(request: Request) -> bytes:
+    """What the program answers beside its AST, as JSON with the hash in the AST's place: without what was to be done beside compiling."""
+    schedule = request.schedule
+    optimize = schedule if schedule == "heuristic" else [option.to_json() for option in schedule]
+    return dumped({"ast_hash": request.ast_hash, "device": request.device.to_json(), "optimize": optimize, "annotate": request.annotate})
 
 
 def serve(line: socket.socket, run: Callable[[Any], object], memory_bytes: int) -> None:

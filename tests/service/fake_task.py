@@ -24,15 +24,19 @@ def program(body: dict[str, Any]) -> bytes:
     return dumped({"key": "", "name": f"k_{body['kernel']}", "target": "c", "source": SOURCE * lines, "compiler": "fake"})
 
 
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def run(job: Job) -> Outcome:
     """What `do` says: run for ever, die, die the first time, eat memory, take a time, wait for a file, or fail in some way.
 
-    `tally`: a file that gets a line for each attempt, with the process whose worker this is.
+    `tally`: a file that gets a line for each attempt, with the process of the service whose worker this is.
     """
     body = json.loads(job.request)
     if "tally" in body:
         with Path(body["tally"]).open("a") as tally:  # short lines that are appended are never torn
-            tally.write(f"{body['kernel']} {os.getppid()}\n")
+            tally.write(f"{body['kernel']} {_parent(os.getppid())}\n")
     match body.get("do"):
         case "spin":
             Path(body["file"]).write_text(str(os.getpid()))
