@@ -16,7 +16,8 @@ from service.store.keys import Key
 class Asked:
     """A request that was read: what it comes to.
 
-    body: what was read. job: what a worker is handed: the request as it was read, so that it need not be read again. tuned: whether the best list known was asked for. require: "validated" or None.
+    body: what was read. job: the request for a worker, which need not read it again. tuned: whether the best list known was asked for.
+    require: "validated" or None.
     """
 
     key: Key

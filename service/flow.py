@@ -104,7 +104,7 @@ class Flow:
         except LatheError as error:
             self._metrics.compile_requests.labels(target, error.category).inc()
             raise
-        self.count(answer, result)
+        self.count(answer, result, target)
         return Done(answer, asked, result, {"read": read_s, **stages}, device)
 
     async def explain(self, asked: Asked) -> bytes:
@@ -117,9 +117,9 @@ class Flow:
         assert isinstance(told, Told)
         return told.explanation
 
-    def count(self, answer: Answer, result: Result) -> None:
+    def count(self, answer: Answer, result: Result, target: str) -> None:
         """Counts one answered request."""
-        self._metrics.compile_requests.labels(answer.target, result).inc()
+        self._metrics.compile_requests.labels(target, result).inc()
         self.use.count(answer.key)
         if result in AVOIDED:
             self._metrics.compiles_avoided.inc()

@@ -206,7 +206,7 @@ class Front:
         answer = await self._seen_before(digest) if plain else None
         if answer is not None:
             call.key, call.result = answer.key, "hit"
-            self._services.flow.count(answer, "hit")
+            self._services.flow.count(answer, "hit", answer.target)
             await call.answer(200, *compiled(answer, b"hit", call.headers.get(b"accept-encoding", b"")))
             return
 

@@ -262,7 +262,7 @@ class Pool(Generic[J, R]):
 
     async def _start(self, slot: Slot[J, R]) -> None:
         pause_s = 0.1
-        while not self._closed:
+        while True:
             try:
                 async with asyncio.timeout(self._sizes.start_s):
                     await slot.worker.start()

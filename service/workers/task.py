@@ -17,13 +17,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key
 from service.codings import pack
 from service.errors import CompilerReplaced, OutOfMemory
-from service.origin import Origin, dumped, origin_of
+from service.origin import Origin, dumped
 from service.workers.line import Said, heard, message
 
 FILE_MOST = 1 << 20  # bytes of a file a worker may write: it needs to write none, but for what Python caches of its modules
@@ -95,10 +95,10 @@ class Stopwatch:
 def run(job: Job) -> Outcome:
     """Compiles or explains one request. Whatever happens is an outcome; nothing is raised but what ends the process."""
     began_ns = time.time_ns()
-    return replace(_outcome(job, Stopwatch()), began_ns=began_ns, pid=os.getpid())
+    return _outcome(job, Stopwatch(), began_ns, os.getpid())
 
 
-def _outcome(job: Job, watch: Stopwatch) -> Outcome:
+def _outcome(job: Job, watch: Stopwatch, began_ns: int, pid: int) -> Outcome:
     try:
         request = pickle.loads(job.request)
         watch("receive")
@@ -109,22 +109,22 @@ def _outcome(job: Job, watch: Stopwatch) -> Outcome:
         if job.explained:
             explanation = dumped(explain(request, job.limits))
             watch("explain")
-            return Told(explanation, watch.stages)
+            return Told(explanation, watch.stages, began_ns, pid)
         program = compile_kernel(request, job.limits, watch)
         watch("assemble")
         made = dumped(program.to_json())
         origin = Origin(request.ast_hash, request.ast_text.encode(), rest_of(request))
         packed = pack(made)
         watch("pack")
-        return Made(made, packed, origin, watch.stages)
+        return Made(made, packed, origin, watch.stages, began_ns, pid)
     except LatheError as error:
-        return Failed(error, watch.stages, traceback.format_exc() if isinstance(error, CompilerBug) else None)
+        return Failed(error, watch.stages, traceback.format_exc() if isinstance(error, CompilerBug) else None, began_ns, pid)
     except MemoryError:
         gc.collect()
-        return Failed(OutOfMemory(allowed=resource.getrlimit(resource.RLIMIT_AS)[0]), watch.stages)
+        return Failed(OutOfMemory(allowed=resource.getrlimit(resource.RLIMIT_AS)[0]), watch.stages, None, began_ns, pid)
     except Exception as error:
         bug = CompilerBug("compile", f"{type(error).__name__} after {list(watch.stages)[-1:] or ['nothing']}")
-        return Failed(bug, watch.stages, traceback.format_exc())
+        return Failed(bug, watch.stages, traceback.format_exc(), began_ns, pid)
 
 
 def rest_of(request: Request) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core import LimitExceeded, Limits, Request, explain, program_key
+from core import LimitExceeded, Limits, Request, explain
 from service.api.examples import COMPILES, EXPLANATION_SCHEMA, SUM
 from service.asking import asked_in
 from service.errors import TimedOut, WorkerLost
