@@ -126,7 +126,8 @@ def _unsigned(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> str:
     def shown(t: Text, at: int, cast: bool) -> str:
         if t.unsigned is not None:
             return t.unsigned[0] if t.unsigned[1] >= at else f"({t.unsigned[0]})"
-        return f"({unsigned_word(page, value.dtype)}){t.at(UNARY)}" if cast else t.at(max(at, TIMES))
+        is_negative = t.words.startswith("-") and t.words[1:2].isdigit()  # compilers warn of a constant that changes its sign
+        return f"({unsigned_word(page, value.dtype)}){t.at(UNARY)}" if cast or is_negative else t.at(max(at, TIMES))
 
     is_flat = y.unsigned is not None and sign.words == " + " and y.unsigned[1] < TIMES  # x is then added to the first of its terms
     y_is_unsigned = y.unsigned is not None and op is not Op.SHL and not is_flat

@@ -146,6 +146,16 @@ def test_the_compiler_takes_every_op_of_every_dtype(arch: str) -> None:
     assert {} == refused(programs, arch)
 
 
+def test_a_negative_factor_of_a_product_that_wraps_changes_its_sign_explicitly() -> None:
+    programs = {}
+    for dtype in ("int32", "int64"):
+        k = Build()
+        programs[dtype] = made(k.store(k.load(dtype, [8]) * -3 + -5).ast())
+
+    assert "d0[g0] = (int)((unsigned int)d1[g0]*(unsigned int)-3 - 5);" in programs["int32"].source
+    assert {} == refused(programs, "sm_80")
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_the_compiler_takes_every_kind_of_kernel(part: int) -> None:
     programs = {}
