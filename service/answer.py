@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cached_property
 
 from core import TARGETS
@@ -26,11 +27,13 @@ def immutable(public: bool) -> bytes:
 class Answer:
     """One stored program, ready to be sent.
 
-    body: the program's JSON. packed: the same as one zstd frame. seconds: what compiling it took.
+    body: the program's JSON. packed: the same as one zstd frame. seconds: what compiling it took. links: to its binaries, as far as they
+    are known here, as `Link` headers.
     """
 
-    def __init__(self, key: Key, record: Record) -> None:
+    def __init__(self, key: Key, record: Record, links: Sequence[str] = ()) -> None:
         self.key = key
+        self.links: Headers = [(b"link", link.encode("latin-1", "replace")) for link in links]
         self.body = record.content
         self.packed = record.packed
         self.seconds = record.seconds
@@ -53,6 +56,13 @@ class Answer:
     @cached_property
     def target(self) -> str:
         return str(self.program().get("target", ""))
+
+    @cached_property
+    def arch(self) -> str | None:
+        """The device option of that name."""
+        device = self.program().get("device")
+        found = device.get("arch") if isinstance(device, dict) else None
+        return found if isinstance(found, str) else None
 
     @property
     def file_name(self) -> str:
@@ -81,7 +91,7 @@ class Answer:
         found = self._whole.get((coding, public))
         if found is None:
             headers, body = self.sent(coding)
-            lines = [*headers, (b"cache-control", immutable(public))]
+            lines = [*headers, (b"cache-control", immutable(public)), *self.links]
             found = self._whole[coding, public] = b"".join(b"%b: %b\r\n" % line for line in lines), body
         return found
 

@@ -20,9 +20,10 @@ from starlette.routing import Match
 
 from core import COMPILER, LatheError
 from service.address import address_in
-from service.api import ROUTERS, WITH_DEVICES, compile, validate
+from service.api import ROUTERS, WITH_COMPILERS, WITH_DEVICES, compile, validate
 from service.api.bodies import CALL, ProblemDocument
 from service.api.validate import VALIDATION
+from service.building import Builds
 from service.catalog import Catalog, Lifetimes
 from service.device import attached
 from service.device.device import Device
@@ -49,8 +50,9 @@ from service.store.redis_link import Link, Tls
 from service.store.sqlite import SqliteStore
 from service.store.sqlite_file import SqliteFile
 from service.store.store import Store
+from service.supervision import Supervision
 from service.tracing import Tracing
-from service.workers.compiler import CoreCompiler
+from service.workers.compiler import Bounds, CoreCompiler
 from service.workers.pool import Pool
 from service.workers.slot import Sizes
 from service.workers.task import run
@@ -106,7 +108,8 @@ def conditions_of(settings: Settings) -> Conditions:
 def build(settings: Settings, metrics: Metrics | None = None) -> tuple[Front, Services]:
     """The service as the settings describe it."""
     metrics = metrics or Metrics()
-    compiler = CoreCompiler(Pool(run, sizes_of(settings), metrics), settings.limits)
+    bounds = Bounds(settings.compile_seconds, settings.binary_bytes)
+    compiler = CoreCompiler(Pool(run, sizes_of(settings), metrics), settings.limits, bounds, find=settings.binaries == "auto")
     attach = None if settings.devices == "none" else partial(attached, conditions_of(settings))
     store, leases = store_of(settings, metrics)
     return build_app(settings, store, compiler, metrics, attach, leases)
@@ -133,8 +136,10 @@ def build_app(
     ready_bytes = settings.memory_bytes // 2 if isinstance(store, MemoryStore) else settings.memory_bytes
     catalog = Catalog(store, metrics, ready_bytes=ready_bytes, lifetimes=lifetimes, secret=settings.store_secret)
     cluster = Cluster(leases, metrics, lease_s=settings.lease_seconds, wait_s=settings.lease_wait_s)
-    shun = Shun(settings.shun_seconds, settings.shun_most_s)
-    flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), cluster, shun, metrics)
+    supervision = Supervision(catalog, Shun(settings.shun_seconds, settings.shun_most_s), metrics)
+    binary_bytes = settings.binary_memory_bytes
+    builds = Builds(catalog, compiler, cluster, supervision, metrics, memory_bytes=binary_bytes, memory_s=settings.memory_seconds)
+    flow = Flow(catalog, compiler, Flights(metrics.singleflight_waiters), cluster, supervision, builds, metrics)
     tracing = Tracing(settings.trace_endpoint, settings.trace_ratio, own_version()) if settings.trace_endpoint else None
     jobs = Jobs(catalog, most=settings.jobs_limit, lifetime_s=settings.job_lifetime_s, stale_s=settings.job_stale_s)
     services = Services(settings, metrics, catalog, compiler, flow, jobs, settings.access, AccessLog(settings.access_log), tracing)
@@ -183,6 +188,11 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         services.jobs.kinds[validate.KIND] = validate.work(services)
         for router in WITH_DEVICES:
             app.include_router(router)
+        for device in validation.devices:
+            services.compiler.attach(device.facts.target, device.facts.name, device.facts.driver, device.facts.choice)
+    if services.compiler.toolchain:
+        for router in WITH_COMPILERS:
+            app.include_router(router)
     services.flow.cluster.start()
     services.phase.started = True
     care = asyncio.create_task(_look_after(services))
@@ -197,6 +207,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
                 await services.jobs.drain()
                 await services.compiler.drain()
                 await services.flow.flights.settle()
+                await services.flow.builds.flights.settle()
         care.cancel()
         await services.flow.cluster.close()
         await services.compiler.close()
@@ -241,7 +252,7 @@ async def _framework(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> set[str]:
     """The methods of all routes of this path."""
-    routes = [route for router in (*ROUTERS, *WITH_DEVICES) for route in router.routes if isinstance(route, APIRoute)]
+    routes = [route for router in (*ROUTERS, *WITH_DEVICES, *WITH_COMPILERS) for route in router.routes if isinstance(route, APIRoute)]
     return {method for route in routes if route.matches(request.scope)[0] is not Match.NONE for method in route.methods or ()}
 
 

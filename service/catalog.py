@@ -16,10 +16,11 @@ from typing import TypeVar
 
 from core import RequestError
 from service.answer import Answer
+from service.binaries.binary import Binary, Recipe, entries_in
 from service.errors import Quarantined, StoreDown, refusal_from_json, refusal_to_json
 from service.logs import logger
 from service.metrics import Metrics
-from service.origin import Origin, ast_hash_in, request_of
+from service.origin import Origin, ast_hash_in, dumped, request_of
 from service.shun import Offence
 from service.store.keys import Key, Kind, Name, as_key
 from service.store.record import Damaged, Record, seal, unseal
@@ -31,6 +32,8 @@ log = logger("catalog")
 OFFENCE_REMEMBERED_S = 3600.0  # how long after a pause the next offence still counts as one more
 RENEW_PART = 0.1  # of a lifetime: a program that is asked for all the time is renewed so often by each process
 RENEWED_MOST = 65536  # programs whose last renewal is remembered
+
+OF_A_PROGRAM = (Kind.PROGRAM, Kind.VALIDATION, Kind.BINARIES)  # what is read before one is answered
 
 WRONG = "wrong"  # the verdict that puts a program into quarantine
 
@@ -99,27 +102,18 @@ class Catalog:
         found = self.ready(key)
         if found is not None:
             return found
-        names = (Name(Kind.PROGRAM, key), Name(Kind.VALIDATION, key))
-        program, validation = await self._many(names)
-        return self._believed(key, program, validation)
+        return self._believed(key, *await self._many([Name(kind, key) for kind in OF_A_PROGRAM]))
 
     async def program_or_refusal(self, key: Key) -> Answer | None:
         """As `program`, and raises what is kept in its place: a refusal, or that the kernel is to be left alone. All in one look."""
         found = self.ready(key)
         if found is not None:
             return found
-        names = [Name(kind, key) for kind in (Kind.PROGRAM, Kind.VALIDATION, Kind.REFUSAL, Kind.OFFENCE)]
-        program, validation, refusal, offence = await self._many(names)
-        answer = self._believed(key, program, validation)
-        if answer is not None:
-            return answer
-        kept = None if refusal is None else _refusal(refusal)
-        if kept is not None:
-            raise kept
-        offended = None if offence is None else _offence(offence)
-        if offended is not None:
-            offended.refuse(time.time())
-        return None
+        *program, refusal, offence = await self._many([Name(kind, key) for kind in (*OF_A_PROGRAM, Kind.REFUSAL, Kind.OFFENCE)])
+        answer = self._believed(key, *program)
+        if answer is None:
+            _raise(refusal, offence)
+        return answer
 
     async def programs(self, keys: list[Key]) -> dict[Key, Answer]:
         """Those of the programs that are here and not in quarantine, in one round trip."""
@@ -131,11 +125,11 @@ class Catalog:
                 asked.append(key)
             else:
                 found[key] = answer
-        names = [Name(kind, key) for key in asked for kind in (Kind.PROGRAM, Kind.VALIDATION)]
+        names = [Name(kind, key) for key in asked for kind in OF_A_PROGRAM]
         values = await self._many(names) if names else []
         for i, key in enumerate(asked):
             try:
-                answer = self._believed(key, values[2 * i], values[2 * i + 1])
+                answer = self._believed(key, *values[len(OF_A_PROGRAM) * i : len(OF_A_PROGRAM) * (i + 1)])
             except Quarantined:
                 continue
             if answer is not None:
@@ -183,6 +177,41 @@ class Catalog:
         content = json.dumps({"count": offence.count, "until": offence.until}).encode()
         lifetime_s = max(0.0, offence.until - time.time()) + OFFENCE_REMEMBERED_S
         await self._put(Entry(name, seal(name, content, secret=self._secret), lifetime_s))
+
+    # device binaries, each under a key of its own
+
+    async def binary_or_refusal(self, key: Key) -> Binary | None:
+        """The binary, or None where there is none. Raises what is kept in its place, as for a program."""
+        binary, refusal, offence = await self._many([Name(kind, key) for kind in (Kind.BINARY, Kind.REFUSAL, Kind.OFFENCE)])
+        found = None if binary is None else Binary.from_bytes(key, binary.content)
+        if found is None:
+            _raise(refusal, offence)
+        elif self._is_due(key):
+            self._renew(key, [Name(Kind.BINARY, key)])
+        return found
+
+    async def binaries(self, program: Key) -> list[dict[str, object]]:
+        """What is told of each binary of a program: JSON objects with the members of a recipe, `bytes` and `sha256`."""
+        record = (await self._many((Name(Kind.BINARIES, program),)))[0]
+        return [] if record is None else entries_in(record.content)
+
+    async def keep_binary(self, binary: Binary) -> None:
+        """Keeps a binary, and tells of it beside its program.
+
+        Two replicas that do so at the same moment may lose one entry; it is written again when somebody asks for that binary.
+        """
+        await self.note({Name(Kind.BINARY, binary.recipe.key(binary.program)): binary.to_bytes()}, self._lifetimes.program_s)
+        await self.tell_of_binary(binary)
+
+    async def tell_of_binary(self, binary: Binary) -> None:
+        """Sees to it that the binary is told of beside its program."""
+        known = await self.binaries(binary.program)
+        entry = json.loads(dumped(binary.entry()))
+        if entry in known:
+            return
+        others = [old for old in known if Recipe.from_json(old) != binary.recipe]
+        await self.note({Name(Kind.BINARIES, binary.program): dumped([*others, entry])}, self._lifetimes.program_s)
+        self.forget_ready(binary.program)  # it is held with the links it had
 
     # what devices have said
 
@@ -302,17 +331,20 @@ class Catalog:
     def _count(self, operation: str, result: str) -> None:
         self._metrics.cache_operations.labels("store", operation, result).inc()
 
-    def _believed(self, key: Key, program: Record | None, validation: Record | None) -> Answer | None:
+    def _believed(
+        self, key: Key, program: Record | None = None, validation: Record | None = None, binaries: Record | None = None
+    ) -> Answer | None:
         if validation is not None and any(report.get("verdict") == WRONG for report in _reports(validation)):
             raise Quarantined(key)
         if program is None:
             return None
-        answer = Answer(key, program)
+        entries = [] if binaries is None else entries_in(binaries.content)
+        answer = Answer(key, program, [Recipe.from_json(entry).link(key) for entry in entries])
         self._hold(answer)
         if self._is_due(key):
-            renewal = asyncio.ensure_future(self._renew(answer))
-            self._renewals.add(renewal)
-            renewal.add_done_callback(self._renewals.discard)
+            ast_hash = as_key(str(answer.program().get("ast_hash")))
+            names = [Name(Kind.PROGRAM, key), Name(Kind.REQUEST, key), Name(Kind.BINARIES, key)]
+            self._renew(key, names if ast_hash is None else [*names, Name(Kind.AST, ast_hash)])
         return answer
 
     # lifetimes that slide
@@ -329,12 +361,13 @@ class Catalog:
             self._renewed.popitem(last=False)
         return True
 
-    async def _renew(self, answer: Answer) -> None:
-        names = [Name(Kind.PROGRAM, answer.key), Name(Kind.REQUEST, answer.key)]
-        ast_hash = as_key(str(answer.program().get("ast_hash")))
-        if ast_hash is not None:
-            names.append(Name(Kind.AST, ast_hash))
+    def _renew(self, key: Key, names: list[Name]) -> None:
+        """In a task of its own: nobody has to wait for it."""
+        renewal = asyncio.ensure_future(self._renewed_now(key, names))
+        self._renewals.add(renewal)
+        renewal.add_done_callback(self._renewals.discard)
 
+    async def _renewed_now(self, key: Key, names: list[Name]) -> None:
         async def renew() -> bool:
             await self._store.renew(names, self._lifetimes.program_s)
             return True
@@ -342,7 +375,7 @@ class Catalog:
         done = await self._timed("renew", renew)
         self._count("renew", "error" if done is None else "ok")
         if done is None:
-            self._renewed.pop(answer.key, None)
+            self._renewed.pop(key, None)
 
     def _hold(self, answer: Answer) -> None:
         self.forget_ready(answer.key)
@@ -353,6 +386,16 @@ class Catalog:
         self._held += size
         while self._held > self._ready_bytes:
             self.forget_ready(next(iter(self._ready)))
+
+
+def _raise(refusal: Record | None, offence: Record | None) -> None:
+    """Raises what is kept in place of something, if anything is."""
+    kept = None if refusal is None else _refusal(refusal)
+    if kept is not None:
+        raise kept
+    offended = None if offence is None else _offence(offence)
+    if offended is not None:
+        offended.refuse(time.time())
 
 
 def _refusal(record: Record) -> RequestError | None:

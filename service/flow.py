@@ -6,34 +6,29 @@ Everything around this page (HTTP, processes, Redis) is behind the protocols it 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from core import LatheError, OptionRefused, RequestError
-from service import tracing
+from core import LatheError, OptionRefused
 from service.access import demand
 from service.answer import Answer
 from service.asking import Asked
+from service.building import Builder, Builds
 from service.caller import CALLER, Scope
 from service.catalog import Catalog
-from service.errors import NotReady, WorkerLost
+from service.errors import NotReady
 from service.flight.cluster import Cluster
 from service.flight.local import Flights, Wanted
-from service.logs import logger
 from service.metrics import Metrics
-from service.shun import Shun
+from service.supervision import Supervision
 from service.use import Use
-from service.workers.task import Failed, Made, Outcome, Told
-
-log = logger("flow")
+from service.workers.job import Made, Outcome, Told
 
 Result = Literal["hit", "coalesced", "compiled"]
 AVOIDED: frozenset[Result] = frozenset(("hit", "coalesced"))
-Work = Callable[[Asked, Wanted], Awaitable[tuple[Outcome, float]]]
 
 
-class Compiler(Protocol):
+class Compiler(Builder, Protocol):
     """Reads requests, and compiles or explains them elsewhere."""
 
     async def read(self, body: bytes) -> Asked:
@@ -55,7 +50,7 @@ class Validator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An answered compile request: the program, how it came about, and seconds by stage."""
+    """An answered compile request: the program, how it came about, and seconds by stage. The binaries it asked for are there."""
 
     answer: Answer
     asked: Asked
@@ -73,7 +68,8 @@ class Flow:
         compiler: Compiler,
         flights: Flights[tuple[Answer, dict[str, float], Result]],
         cluster: Cluster,
-        shun: Shun,
+        supervision: Supervision,
+        builds: Builds,
         metrics: Metrics,
     ) -> None:
         self.catalog = catalog
@@ -83,7 +79,8 @@ class Flow:
         self.validator: Validator | None = None
         self._compiler = compiler
         self._explanations: Flights[bytes] = Flights()
-        self._shun = shun
+        self.builds = builds
+        self._supervision = supervision
         self._metrics = metrics
 
     async def compile(self, body: bytes) -> Done:
@@ -101,6 +98,7 @@ class Flow:
             self._metrics.stage("read").observe(read_s)
             answer, stages, result = await self._found_or_made(asked)
             device = await self._validated(asked, answer)
+            stages |= await self.builds.made(answer, asked.binaries)
         except LatheError as error:
             self._metrics.compile_requests.labels(target, error.category).inc()
             raise
@@ -113,7 +111,7 @@ class Flow:
         return explanation
 
     async def _explain(self, asked: Asked, wanted: Wanted) -> bytes:
-        told, _ = await self._worked(self._compiler.explain, asked, wanted)
+        told, _ = await self._supervision.worked(asked.key, lambda: self._compiler.explain(asked, wanted), asked.body)
         assert isinstance(told, Told)
         return told.explanation
 
@@ -147,7 +145,7 @@ class Flow:
 
     async def _make(self, asked: Asked, wanted: Wanted, stages: dict[str, float]) -> Answer:
         """Compiles and keeps the program. stages: is told what took how long."""
-        made, waited_s = await self._worked(self._compiler.compile, asked, wanted)
+        made, waited_s = await self._supervision.worked(asked.key, lambda: self._compiler.compile(asked, wanted), asked.body)
         assert isinstance(made, Made)
         started = time.perf_counter()
         seconds = sum(made.stages.values())
@@ -157,48 +155,9 @@ class Flow:
         stages |= {"queue": waited_s, **{f"compile-{name}": s for name, s in made.stages.items()}, "store": store_s}
         return answer
 
-    async def _worked(self, work: Work, asked: Asked, wanted: Wanted) -> tuple[Made | Told, float]:
-        """What a worker process has made, and the seconds it was waited for. Raises why there is nothing."""
-        self._shun.refuse(asked.key)
-        try:
-            outcome, waited_s = await work(asked, wanted)
-        except WorkerLost:
-            offence = self._shun.offended(asked.key, await self.catalog.offence(asked.key))
-            await self.catalog.keep_offence(asked.key, offence)
-            raise
-        self._shun.absolve(asked.key)
-        self._observe(outcome, waited_s)
-        tracing.worked(outcome.began_ns, outcome.pid, outcome.stages, waited_s)
-        if isinstance(outcome, Failed):
-            await self._refused(asked, outcome)
-            raise outcome.error
-        return outcome, waited_s
-
-    async def _refused(self, asked: Asked, failed: Failed) -> None:
-        if isinstance(failed.error, RequestError):
-            await self.catalog.keep_refusal(asked.key, failed.error)
-        elif failed.trace is not None:
-            log.error(
-                "a defect of the compiler",
-                key=asked.key,
-                error=str(failed.error),
-                trace=failed.trace,
-                request=_short(asked.body),
-            )
-
     async def _validated(self, asked: Asked, answer: Answer) -> str | None:
         if asked.require is None:
             return None
         if self.validator is None:
             raise NotReady("no device answers", retry_after_s=5)
         return await self.validator.device_for(answer)
-
-    def _observe(self, outcome: Outcome, waited_s: float) -> None:
-        self._metrics.stage("queue").observe(waited_s)
-        if not isinstance(outcome, Failed):
-            for name, stage_s in outcome.stages.items():
-                self._metrics.stage(name).observe(stage_s)
-
-
-def _short(body: bytes, most: int = 4000) -> str:
-    return body[:most].decode(errors="replace") + ("…" if len(body) > most else "")

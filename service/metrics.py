@@ -65,6 +65,9 @@ class Metrics:
         self.queue_oldest_seconds = gauge("queue_oldest_seconds", "How long the oldest of them has waited.")
         self.workers = gauge("workers", "Worker processes, by state: starting, idle, busy.", "state")
         self.worker_restarts = counter("worker_restarts", "Workers replaced, by reason: lost, time_limit, memory_limit.", "reason")
+        self.binaries = counter(
+            "binaries", "Binaries asked for, by format and result: hit, coalesced, compiled, or an error's category.", "format", "result"
+        )
         self.device_up = gauge("device_up", "Whether an attached device answers.", "device")
         self.device_jobs = counter("device_jobs", "Jobs run on attached devices.", "device", "kind", "result")
         self.validations = counter("validations", "Validations, by device and verdict.", "device", "verdict")

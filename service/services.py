@@ -24,6 +24,9 @@ class CompilerService(Compiler, Protocol):
     async def start(self) -> None:
         """Starts what it needs; need not wait until it answers."""
 
+    def attach(self, target: str, device: str, driver: str, choice: tuple[int, int]) -> None:
+        """Counts an attached device among the compilers of binaries. choice: how its driver finds it."""
+
     @property
     def answers(self) -> bool:
         """Can it take work?"""

@@ -1,6 +1,6 @@
 """One file per resource. ROUTERS is all that `app` needs to know; an endpoint is added here."""
 
-from service.api import batch, compile, explain, explain_key, health, jobs, pages, programs, targets, validate
+from service.api import batch, binaries, compile, explain, explain_key, health, jobs, pages, programs, targets, validate
 
 ROUTERS = (
     compile.ROUTER,
@@ -15,3 +15,4 @@ ROUTERS = (
     pages.ROUTER,
 )
 WITH_DEVICES = (validate.VALIDATE,)  # only where a device is attached
+WITH_COMPILERS = (binaries.ROUTER,)  # only where a device compiler is installed

@@ -20,6 +20,7 @@ from service.api.bodies import CALL, acceptable, content, gives, problems, takes
 from service.api.examples import BATCHES, PROGRAM_SCHEMA
 from service.errors import Defect
 from service.logs import logger
+from service.origin import dumped
 from service.services import Services, services
 
 log = logger("batch")
@@ -117,6 +118,7 @@ async def _line(request: Request, parts: Services, index: int, body: bytes) -> b
         log.error("a defect", error=repr(error), exc_info=error)
         refused = Defect()
     else:
-        return b'{"index":%d,"status":200,"result":"%s","links":[],"program":%s}\n' % (index, done.result.encode(), done.answer.body)
+        links = dumped([recipe.shown(done.answer.key) for recipe in done.asked.binaries])
+        return b'{"index":%d,"status":200,"result":"%s","links":%s,"program":%s}\n' % (index, done.result.encode(), links, done.answer.body)
     told = request.scope[CALL].refused(refused)
     return b'{"index":%d,"status":%d,"result":null,"links":[],"problem":%s}\n' % (index, told.status, told.body)

@@ -27,6 +27,8 @@ def work(flow: Flow) -> Work[Done]:
         result = {"status": 200, "key": done.answer.key, "result": done.result, "location": f"/program/{done.answer.key}"}
         if done.validated is not None:
             result["validated"] = done.validated
+        if done.asked.binaries:
+            result["binaries"] = [recipe.shown(done.answer.key) for recipe in done.asked.binaries]
         return result
 
     return Work(flow.compile, told)
@@ -59,6 +61,7 @@ def answered(done: Done, accept_encoding: bytes) -> tuple[Headers, bytes]:
                 "ETag": "strong, one per content coding",
                 "Lathe-Result": "hit: it was stored; coalesced: somebody else's compile was waited for; compiled: it is new",
                 "Lathe-Optimize": "tuned or heuristic, where the request said tuned",
+                "Link": "each binary that was asked for, with its `type` and `arch`",
                 "Lathe-Validated": "the device it ran right on, where the request required that",
                 "Server-Timing": "the stages and their milliseconds",
             },
@@ -84,7 +87,7 @@ def _answer(request: Request, done: Done) -> Response:
 
 
 def _of(done: Done) -> Headers:
-    headers: Headers = []
+    headers: Headers = [(b"link", recipe.link(done.answer.key).encode("latin-1", "replace")) for recipe in done.asked.binaries]
     if done.asked.tuned:
         headers.append((b"lathe-optimize", b"heuristic"))
     if done.validated is not None:

@@ -26,7 +26,7 @@ ROUTER = APIRouter(tags=["programs"])
     responses={**gives("How it came about.", EXPLANATION_SCHEMA), **problems(404, 406, 410, 422, 500, 503, 504)},
 )
 async def explanation(request: Request, key: ByKey) -> Response:
-    """The canonical AST, axes after each option, decisions with reasons, micro-ops with their nodes, estimates, proofs, validations.
+    """The canonical AST, axes after each option, decisions with reasons, micro-ops with their nodes, estimates, proofs; what was learnt.
 
     Compiles the stored request once more, watched, under the limits of any compile.
     """
@@ -34,7 +34,8 @@ async def explanation(request: Request, key: ByKey) -> Response:
     parts = services(request)
     answer = await held(parts.catalog, key)
     told = await unless_gone(request.receive, parts.flow.explain(await _asked(parts, answer.key)))
-    since = json.dumps({"validations": await parts.catalog.validations(answer.key), "tunings": [], "binaries": []}).encode()
+    validations, binaries = await parts.catalog.validations(answer.key), await parts.catalog.binaries(answer.key)
+    since = json.dumps({"validations": validations, "tunings": [], "binaries": binaries}).encode()
     text = told[:-1] + b"," + since[1:]  # it may have megabytes: nothing of it is read again, and it is coded in a thread
     return await asyncio.to_thread(answered, request, text, headers={"cache-control": "no-cache"})
 

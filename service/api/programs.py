@@ -45,7 +45,7 @@ def served(answer: Answer, method: str, headers: dict[bytes, bytes], public: boo
         tag = answer.etag(coding).encode()
         return 304, [(b"etag", tag), (b"cache-control", immutable(public)), (b"vary", b"accept-encoding")], b""
     common, body = answer.sent(coding)
-    return 200, [*common, (b"cache-control", immutable(public))], b"" if method == "HEAD" else body
+    return 200, [*common, (b"cache-control", immutable(public)), *answer.links], b"" if method == "HEAD" else body
 
 
 async def program(request: Request, key: ByKey) -> Response:
@@ -62,6 +62,7 @@ async def program(request: Request, key: ByKey) -> Response:
 _CACHING = {
     "ETag": "strong, one per content coding",
     "Cache-Control": "immutable: what stands under a key never changes; public, or private where reads need a token",
+    "Link": "a binary of the program, as far as this process knows of it; may be there several times",
 }
 for _method, _name in (("GET", "program_by_key"), ("HEAD", "program_is_there")):
     ROUTER.add_api_route(

@@ -30,8 +30,15 @@ NO_CACHE = {"cache-control": "no-cache"}
     },
 )
 async def targets(request: Request) -> Response:
-    """Every target with its default device options, and the compiler's version: enough to compute a key elsewhere."""
-    described = {name: {**describe(target), "binaries": []} for name, target in TARGETS.items()}  # none is compiled here
+    """Every target with its default device options, and the compiler's version: enough to compute a key elsewhere.
+
+    binaries: the formats that this service makes of the target, its usual one first; compilers: for each, what makes it.
+    """
+    made = services(request).compiler.toolchain
+    described = {
+        name: {**describe(target), "binaries": list(made.formats(name)), "compilers": made.described(name)}
+        for name, target in TARGETS.items()
+    }
     return answered(request, {"compiler": COMPILER, "targets": described}, headers=NO_CACHE)
 
 
@@ -64,6 +71,7 @@ OF_THE_SERVICE = (
     "batch_parallel",
     "jobs_limit",
     "compile_seconds",
+    "binary_bytes",
     "worker_memory_bytes",
     "queue_limit",
     "queue_limit_client",

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from service.store.keys import Key, Kind
 
-LANDED = (Kind.PROGRAM, Kind.REFUSAL, Kind.OFFENCE)  # what a compile may leave behind that others can go by
+LANDED = (Kind.PROGRAM, Kind.BINARY, Kind.REFUSAL, Kind.OFFENCE)  # what a compile may leave behind that others can go by
 
 
 @dataclass(frozen=True, slots=True)

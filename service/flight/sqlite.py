@@ -54,7 +54,7 @@ class SqliteLeases:
 
     def _standing(self, db: sqlite3.Connection, key: Key) -> Standing:
         now = self._file.clock()
-        there = "SELECT 1 FROM entries WHERE key=? AND kind IN (?,?,?) AND (expires IS NULL OR expires>?)"
+        there = f"SELECT 1 FROM entries WHERE key=? AND kind IN ({','.join('?' * len(LANDED))}) AND (expires IS NULL OR expires>?)"
         landed = db.execute(there, (key, *LANDED, now)).fetchone() is not None
         row = db.execute("SELECT token, failure FROM leases WHERE key=? AND expires>?", (key, now)).fetchone()
         if row is None:

@@ -24,6 +24,8 @@ class Kind(StrEnum):
     AST = "ast"  # a canonical AST, under its own hash in place of a key: many programs may come from it; never changes
     REFUSAL = "refusal"  # why there is no program; for a short time
     OFFENCE = "offence"  # that the kernel has cost workers their lives, how often, and until when it is left alone
+    BINARY = "binary"  # a device binary, under a name of its own in place of a key; never changes
+    BINARIES = "binaries"  # which binaries a program has; grows
     VALIDATION = "validation"  # what runs on devices have said of it; grows
     USE = "use"  # how often keys were asked for, as one process counted it, under a name of its own
     JOB = "job"  # a job's state, under its id

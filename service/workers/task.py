@@ -1,82 +1,37 @@
-"""What runs inside a worker process: a request in; a program's JSON, how it came about, or a refusal out.
+"""What runs inside a worker process: a request in; a program's JSON, how it came about, or a refusal out. Or a program in, a binary out.
 
-What crosses the process boundary are requests as `core` has read them, plain bytes, numbers and errors of ours. A worker needs no network,
-no files and no environment.
+A worker needs no network and no environment, and files only for device compilers, in a folder that the service names.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import pickle
 import resource
 import select
+import shutil
 import signal
 import socket
 import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from core import CompilerBug, LatheError, Limits, Request, compile_kernel, explain, program_key
+from core import CompilerBug, LatheError, Request, compile_kernel, explain, program_key
+from service.binaries.compiler import Task
+from service.binaries.toolchain import COMPILERS
 from service.codings import pack
 from service.errors import CompilerReplaced, OutOfMemory
 from service.origin import Origin, dumped
+from service.workers.job import Build, Built, Failed, Job, Made, Outcome, Told
 from service.workers.line import Said, heard, message
 
+BINARY_FILE_MOST = 256 << 20  # bytes of a file that a device compiler may write on its way
 FILE_MOST = 1 << 20  # bytes of a file a worker may write: it needs to write none, but for what Python caches of its modules
 FILES_MOST = 128  # open at once; a worker has some ten
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One compile: the request as `asking` hands it on, the limits it is under, and the key its program is to stand under.
-
-    explained: how the program comes about is asked for, not the program.
-    """
-
-    request: bytes
-    limits: Limits
-    key: str
-    explained: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A program's JSON, the same as a zstd frame, what it was compiled from; seconds by stage, in order."""
-
-    program: bytes
-    packed: bytes
-    origin: Origin
-    stages: dict[str, float] = field(default_factory=dict)
-    began_ns: int = 0
-    pid: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """How a program came about, as JSON; seconds by stage, in order."""
-
-    explanation: bytes
-    stages: dict[str, float] = field(default_factory=dict)
-    began_ns: int = 0
-    pid: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Why there is no program. trace: where a defect showed, for the log only."""
-
-    error: LatheError
-    stages: dict[str, float] = field(default_factory=dict)
-    trace: str | None = None
-    began_ns: int = 0
-    pid: int = 0
-
-
-Outcome = Made | Told | Failed  # each also tells when it was begun (since the epoch), and in which process
 
 
 class Stopwatch:
@@ -92,31 +47,15 @@ class Stopwatch:
         self._last = now
 
 
-def run(job: Job) -> Outcome:
-    """Compiles or explains one request. Whatever happens is an outcome; nothing is raised but what ends the process."""
+def run(job: Job | Build) -> Outcome:
+    """Compiles or explains one request, or makes one binary. Whatever happens is an outcome, but for what ends the process."""
     began_ns = time.time_ns()
     return _outcome(job, Stopwatch(), began_ns, os.getpid())
 
 
-def _outcome(job: Job, watch: Stopwatch, began_ns: int, pid: int) -> Outcome:
+def _outcome(job: Job | Build, watch: Stopwatch, began_ns: int, pid: int) -> Outcome:
     try:
-        request = pickle.loads(job.request)
-        watch("receive")
-        if program_key(request) != job.key:
-            raise CompilerReplaced(
-                "the compiler's files are not those the service was started with: it must be restarted", retry_after_s=30
-            )
-        if job.explained:
-            explanation = dumped(explain(request, job.limits))
-            watch("explain")
-            return Told(explanation, watch.stages, began_ns, pid)
-        program = compile_kernel(request, job.limits, watch)
-        watch("assemble")
-        made = dumped(program.to_json())
-        origin = Origin(request.ast_hash, request.ast_text.encode(), rest_of(request))
-        packed = pack(made)
-        watch("pack")
-        return Made(made, packed, origin, watch.stages, began_ns, pid)
+        return _built(job, watch, began_ns, pid) if isinstance(job, Build) else _compiled(job, watch, began_ns, pid)
     except LatheError as error:
         return Failed(error, watch.stages, traceback.format_exc() if isinstance(error, CompilerBug) else None, began_ns, pid)
     except MemoryError:
@@ -132,6 +71,36 @@ def rest_of(request: Request) -> bytes:
     schedule = request.schedule
     optimize = schedule if schedule == "heuristic" else [option.to_json() for option in schedule]
     return dumped({"ast_hash": request.ast_hash, "device": request.device.to_json(), "optimize": optimize, "annotate": request.annotate})
+
+
+def _compiled(job: Job, watch: Stopwatch, began_ns: int, pid: int) -> Made | Told:
+    request = pickle.loads(job.request)
+    watch("receive")
+    if program_key(request) != job.key:
+        raise CompilerReplaced("the compiler's files are not those the service was started with: it must be restarted", retry_after_s=30)
+    if job.explained:
+        explanation = dumped(explain(request, job.limits))
+        watch("explain")
+        return Told(explanation, watch.stages, began_ns, pid)
+    program = compile_kernel(request, job.limits, watch)
+    watch("assemble")
+    made = dumped(program.to_json())
+    origin = Origin(request.ast_hash, request.ast_text.encode(), rest_of(request))
+    packed = pack(made)
+    watch("pack")
+    return Made(made, packed, origin, watch.stages, began_ns, pid)
+
+
+def _built(job: Build, watch: Stopwatch, began_ns: int, pid: int) -> Built:
+    shutil.rmtree(job.folder, ignore_errors=True)  # another worker may have begun this, and died
+    job.folder.mkdir(mode=0o700)
+    try:
+        task = Task(json.loads(job.program), job.recipe, job.tool, job.folder, job.seconds, job.most_bytes)
+        content = COMPILERS[job.recipe.compiler].compile(task)
+    finally:
+        shutil.rmtree(job.folder, ignore_errors=True)
+    watch(f"binary-{job.recipe.format}")
+    return Built(content, watch.stages, began_ns, pid)
 
 
 def serve(line: socket.socket, run: Callable[[Any], object], memory_bytes: int) -> None:
@@ -157,7 +126,7 @@ def begin(line: socket.socket, memory_bytes: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MOST, FILE_MOST))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MOST, BINARY_FILE_MOST))
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES_MOST, FILES_MOST))
     os.environ.clear()
     gc.set_threshold(50_000, 20, 20)  # graphs hold no cycles: looking for some took a third of a compile's time (measured)

@@ -18,8 +18,11 @@ import httpx
 import service.asking
 import service.workers.task
 from core import Limits, WireError, read_json
+from service.answer import Answer
 from service.app import build_app
 from service.asking import Asked
+from service.binaries.binary import Recipe
+from service.binaries.toolchain import Toolchain
 from service.flight.leases import Leases
 from service.front import Front
 from service.metrics import Metrics
@@ -28,8 +31,8 @@ from service.settings import Settings
 from service.store.keys import Key
 from service.store.memory import MemoryStore
 from service.store.store import Store
+from service.workers.job import Job, Outcome
 from service.workers.pool import Pool
-from service.workers.task import Job, Outcome
 from tests.service.fake_task import run
 
 Json = dict[str, Any]
@@ -54,6 +57,7 @@ class FakeCompiler:
     run = staticmethod(run)
 
     def __init__(self) -> None:
+        self.toolchain = Toolchain()
         self.compiled: list[Key] = []
         self.explained: list[Key] = []
         self.gate = asyncio.Event()
@@ -72,6 +76,12 @@ class FakeCompiler:
     async def explain(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
         self.explained.append(asked.key)
         return await self._worked(Job(asked.job, Limits(), asked.key, explained=True))
+
+    async def build(self, answer: Answer, recipe: Recipe, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        raise AssertionError("nothing is installed here")
+
+    def attach(self, target: str, device: str, driver: str, choice: tuple[int, int]) -> None:
+        return None
 
     async def _worked(self, job: Job) -> tuple[Outcome, float]:
         await self.gate.wait()
@@ -102,7 +112,7 @@ class RealCompiler(FakeCompiler):
     run = staticmethod(service.workers.task.run)
 
     async def read(self, body: bytes) -> Asked:
-        return service.asking.asked_in(body, Limits())
+        return service.asking.asked_in(body, Limits(), self.toolchain)
 
 
 class FakePool:
@@ -110,12 +120,19 @@ class FakePool:
 
     def __init__(self, pool: Pool[Job, Outcome]) -> None:
         self._pool = pool
+        self.toolchain = Toolchain()
 
     async def read(self, body: bytes) -> Asked:
         return asked_in(body)
 
     async def compile(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
         return await self._pool.job(Job(asked.job, Limits(), asked.key), wanted)
+
+    async def build(self, answer: Answer, recipe: Recipe, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
+        raise AssertionError("nothing is installed here")
+
+    def attach(self, target: str, device: str, driver: str, choice: tuple[int, int]) -> None:
+        return None
 
     async def explain(self, asked: Asked, wanted: Callable[[], bool]) -> tuple[Outcome, float]:
         return await self._pool.job(Job(asked.job, Limits(), asked.key, explained=True), wanted)

@@ -12,7 +12,7 @@ from core import CompilerBug, KernelError, LimitExceeded
 from service.codings import pack
 from service.errors import OutOfMemory
 from service.origin import Origin, dumped, origin_of
-from service.workers.task import Failed, Job, Made, Outcome, Told
+from service.workers.job import Failed, Job, Made, Outcome, Told
 
 AST_HASH = "a5" * 32
 SOURCE = "void kernel(float* out) { out[0] = 1.0f; }\n"

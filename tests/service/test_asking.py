@@ -15,13 +15,16 @@ import service.workers.compiler as compiler
 from core import Limits, OptionRefused, Request, TargetError, program_key
 from service.api.examples import SUM
 from service.asking import Asked, asked_in
+from service.binaries.binary import Offers
+from service.binaries.toolchain import Toolchain
 from service.errors import QueueFull
 from service.metrics import Metrics
 from service.store.keys import Key
 from service.workers.compiler import READ_AT_ONCE, READINGS_MOST, CoreCompiler
+from service.workers.job import Failed
 from service.workers.pool import Pool
 from service.workers.slot import Sizes
-from service.workers.task import Failed, run
+from service.workers.task import run
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +32,7 @@ PLAIN: dict[str, Any] = {"ast": SUM, "device": {"target": "c"}}
 
 
 def asked(**more: Any) -> Asked:
-    return asked_in(json.dumps({**PLAIN, **more}).encode(), Limits())
+    return asked_in(json.dumps({**PLAIN, **more}).encode(), Limits(), Toolchain())
 
 
 async def test_a_request_is_known_by_its_key_and_target() -> None:
@@ -41,7 +44,7 @@ async def test_a_request_is_known_by_its_key_and_target() -> None:
 
 async def test_a_worker_is_handed_the_request_as_it_was_read() -> None:
     body = json.dumps(PLAIN).encode()
-    found = asked_in(body, Limits())
+    found = asked_in(body, Limits(), Toolchain())
 
     assert (body, Request.from_json(PLAIN)) == (found.body, pickle.loads(found.job))
 
@@ -70,13 +73,14 @@ async def test_what_is_required_is_no_part_of_the_key() -> None:
     assert (asked().key, "validated", False) == (found.key, found.require, found.plain)
 
 
-@pytest.mark.parametrize(("target", "binary"), [("c", True), ("opencl", ["clbin"]), ("c", ["so"])])
-async def test_binaries_are_refused_by_the_target_s_name(target: str, binary: object) -> None:
-    with pytest.raises(TargetError) as refused:
+@pytest.mark.parametrize(
+    ("target", "binary", "pointer"), [("c", True, "/binary"), ("opencl", ["clbin"], "/binary/0"), ("cuda", ["cubin", "ptx"], "/binary/0")]
+)
+async def test_binaries_no_compiler_is_installed_for_are_refused_by_name(target: str, binary: Any, pointer: str) -> None:
+    with pytest.raises(TargetError, match=f"compiler for the binary format {'so' if binary is True else binary[0]}") as refused:
         asked(device={"target": target}, binary=binary)
 
-    assert str(refused.value.facts()["pointer"]).startswith("/binary")
-    assert target == refused.value.facts()["target"]
+    assert (pointer, target) == (refused.value.facts()["pointer"], refused.value.facts()["target"])
 
 
 async def test_a_search_is_refused_as_an_option() -> None:
@@ -94,10 +98,10 @@ class Slow:
         self.read = 0
         monkeypatch.setattr(compiler, "asked_in", self)
 
-    def __call__(self, body: bytes, limits: Limits) -> Asked:
+    def __call__(self, body: bytes, limits: Limits, offers: Offers) -> Asked:
         self.read += 1
         self.go.wait(60)
-        return asked_in(body, limits)
+        return asked_in(body, limits, offers)
 
 
 def large(i: int) -> bytes:

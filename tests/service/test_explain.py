@@ -12,11 +12,13 @@ import pytest
 from core import LimitExceeded, Limits, Request, explain
 from service.api.examples import COMPILES, EXPLANATION_SCHEMA, SUM
 from service.asking import asked_in
+from service.binaries.toolchain import Toolchain
 from service.errors import TimedOut, WorkerLost
 from service.origin import origin_of
 from service.store.keys import Key, Kind, Name
 from service.store.memory import MemoryStore
-from service.workers.task import Failed, Job, Outcome, Told, run
+from service.workers.job import Failed, Job, Outcome, Told
+from service.workers.task import run
 from tests.service.fake import FakeCompiler, RealCompiler, Running, key_of, running, told
 from tests.service.process import served
 from tests.service.test_end_to_end import chain
@@ -178,7 +180,7 @@ async def test_a_refusal_leaves_the_program_as_it_was() -> None:
 def test_a_worker_tells_what_the_compiler_tells() -> None:
     body = COMPILES["row sums in OpenCL"]
     request = Request.from_json(body)
-    asked = asked_in(json.dumps(body).encode(), Limits())
+    asked = asked_in(json.dumps(body).encode(), Limits(), Toolchain())
     outcome = run(Job(asked.job, Limits(), asked.key, explained=True))
 
     assert isinstance(outcome, Told)

@@ -15,9 +15,9 @@ from core import Limits
 from service.errors import Draining, OutOfMemory, QueueFull, TimedOut, WorkerLost
 from service.flight.local import Abandoned
 from service.metrics import Metrics
+from service.workers.job import Failed, Job, Made, Outcome
 from service.workers.pool import Pool
 from service.workers.slot import Sizes
-from service.workers.task import Failed, Job, Made, Outcome
 from tests.service.fake import poll_file
 from tests.service.fake_task import run
 from tests.service.process import served

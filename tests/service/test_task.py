@@ -16,16 +16,18 @@ import service.workers.task as task
 from core import CompilerBug, LimitExceeded, Limits, Program, Request, program_key
 from service.api.examples import COMPILES
 from service.asking import asked_in
+from service.binaries.toolchain import Toolchain
 from service.codings import inflated
 from service.errors import CompilerReplaced, OutOfMemory
 from service.origin import request_of
-from service.workers.task import Failed, Job, Made, run
+from service.workers.job import Failed, Job, Made
+from service.workers.task import run
 
 EXAMPLES = pytest.mark.parametrize("body", COMPILES.values(), ids=list(COMPILES))
 
 
 def job(body: object, **limits: int) -> Job:
-    asked = asked_in(json.dumps(body).encode(), Limits())
+    asked = asked_in(json.dumps(body).encode(), Limits(), Toolchain())
     return Job(asked.job, Limits(**limits), asked.key)
 
 
@@ -104,9 +106,10 @@ COMPILE = """
 import json, sys
 from core import Limits
 from service.asking import asked_in
+from service.binaries.toolchain import Toolchain
 from service.workers.task import Job, run
 for body in json.load(sys.stdin):
-    asked = asked_in(json.dumps(body).encode(), Limits())
+    asked = asked_in(json.dumps(body).encode(), Limits(), Toolchain())
     sys.stdout.buffer.write(run(Job(asked.job, Limits(), asked.key)).program)
 """
 
