@@ -33,18 +33,23 @@ class Answer:
 
     def __init__(self, key: Key, record: Record, links: Sequence[str] = ()) -> None:
         self.key = key
-        self.links: Headers = [(b"link", link.encode("latin-1", "replace")) for link in links]
         self.body = record.content
         self.packed = record.packed
         self.seconds = record.seconds
         self.tag = hashlib.sha256(record.content).hexdigest()[:32]
         self._whole: dict[tuple[Coding, bool], tuple[bytes, bytes]] = {}
         self._sent: dict[Coding, tuple[Headers, bytes]] = {}
+        self.link(links)
 
     @property
     def size(self) -> int:
         """Bytes of memory it takes, roughly."""
         return len(self.body) + 2 * len(self.packed) + 2000  # the second for gzip, which is made when it is asked for
+
+    def link(self, links: Sequence[str]) -> None:
+        """Has it sent with these links from now on, in place of those it had."""
+        self.links: Headers = [(b"link", link.encode("latin-1", "replace")) for link in links]
+        self._whole.clear()
 
     def program(self) -> dict[str, object]:
         """The program as a JSON value; read anew at each call, for a hit needs none of it."""

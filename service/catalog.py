@@ -207,11 +207,12 @@ class Catalog:
         """Sees to it that the binary is told of beside its program."""
         known = await self.binaries(binary.program)
         entry = json.loads(dumped(binary.entry()))
-        if entry in known:
-            return
-        others = [old for old in known if Recipe.from_json(old) != binary.recipe]
-        await self.note({Name(Kind.BINARIES, binary.program): dumped([*others, entry])}, self._lifetimes.program_s)
-        self.forget_ready(binary.program)  # it is held with the links it had
+        if entry not in known:
+            known = [*(old for old in known if Recipe.from_json(old) != binary.recipe), entry]
+            await self.note({Name(Kind.BINARIES, binary.program): dumped(known)}, self._lifetimes.program_s)
+        held = self.held_ready(binary.program)
+        if held is not None:
+            held.link(_links(binary.program, known))
 
     # what devices have said
 
@@ -338,8 +339,7 @@ class Catalog:
             raise Quarantined(key)
         if program is None:
             return None
-        entries = [] if binaries is None else entries_in(binaries.content)
-        answer = Answer(key, program, [Recipe.from_json(entry).link(key) for entry in entries])
+        answer = Answer(key, program, [] if binaries is None else _links(key, entries_in(binaries.content)))
         self._hold(answer)
         if self._is_due(key):
             ast_hash = as_key(str(answer.program().get("ast_hash")))
@@ -386,6 +386,10 @@ class Catalog:
         self._held += size
         while self._held > self._ready_bytes:
             self.forget_ready(next(iter(self._ready)))
+
+
+def _links(program: Key, entries: list[dict[str, object]]) -> list[str]:
+    return [Recipe.from_json(entry).link(program) for entry in entries]
 
 
 def _raise(refusal: Record | None, offence: Record | None) -> None:

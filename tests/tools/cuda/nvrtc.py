@@ -36,3 +36,17 @@ def compiled(source: str, arch: str) -> Compiled:
     cubin = 0 if failed else int(nvrtc.nvrtcGetCUBINSize(program)[1])
     nvrtc.nvrtcDestroyProgram(program)
     return Compiled(cubin, log.decode().strip("\0 \n"))
+
+
+def ptx(source: str, arch: str) -> bytes:
+    """The text as PTX for the virtual architecture of the same number."""
+    nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
+    headers = Path(next(iter(importlib.import_module("nvidia.cuda_runtime").__path__))) / "include"
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"another name.cu", 0, [], [])
+    options = [f"--gpu-architecture={arch.replace('sm', 'compute')}".encode(), f"-I{headers}".encode()]
+    (failed,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    assert not failed
+    text = bytearray(nvrtc.nvrtcGetPTXSize(program)[1])
+    nvrtc.nvrtcGetPTX(program, text)
+    nvrtc.nvrtcDestroyProgram(program)
+    return bytes(text).rstrip(b"\0")
