@@ -42,7 +42,7 @@ def exposed() -> str:
     """What `/metrics` says, every series with labels made once."""
     metrics = Metrics()
     labelled = {
-        metrics.compile_requests: ("c", "hit"), metrics.leases: ("taken",),
+        metrics.compile_requests: ("c", "hit"), metrics.leases: ("taken",), metrics.binaries: ("so", "hit"),
         metrics.compile_stage_seconds: ("lower",), metrics.cache_operations: ("store", "get", "hit"),
         metrics.cache_operation_seconds: ("store", "get"), metrics.workers: ("idle",), metrics.worker_restarts: ("lost",),
         metrics.device_up: ("gpu0",), metrics.device_jobs: ("gpu0", "validate", "done"), metrics.validations: ("gpu0", "right"),
