@@ -26,8 +26,8 @@ class Nvrtc:
 
     def find(self, path: str) -> Tool | None:
         try:
-            headers = find_spec("nvidia.cuda_runtime")
-            if find_spec("cuda.bindings") is None or headers is None or not headers.submodule_search_locations:
+            headers = find_spec("nvidia.cuda_runtime") if find_spec("cuda.bindings") else None
+            if headers is None or not headers.submodule_search_locations:
                 return None
             told = f"{version(LIBRARY)}, headers {version(HEADERS)}"
         except (ImportError, PackageNotFoundError):

@@ -75,7 +75,7 @@ async def running(**values: Any) -> AsyncIterator[Running]:
 @pytest.fixture
 def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for package in ("cuda", "nvidia"):
+    for package in ("cuda", "cuda.bindings"):
         monkeypatch.setitem(sys.modules, package, None)
 
 
@@ -132,8 +132,8 @@ async def test_a_compiler_that_does_not_end_is_stopped_with_all_it_has_started(t
 
         assert ("compile_seconds", 4) == (problem["limit"], problem["allowed"])
         assert workers == service.workers()  # it cost no worker
-    for pid in (toolbox.calls()[0], int((tmp_path / "child").read_text())):
-        until(lambda pid=pid: ended(pid), "the compiler and its child have ended")
+    pids = toolbox.calls()[0], int((tmp_path / "child").read_text())
+    until(lambda: all(ended(pid) for pid in pids), "the compiler and its child have ended")
 
 
 async def test_a_compiler_that_wants_too_much_memory_is_refused_by_the_limit(toolbox: Toolbox) -> None:
