@@ -75,7 +75,7 @@ async def running(**values: Any) -> AsyncIterator[Running]:
 @pytest.fixture
 def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for package in ("cuda", "cuda.bindings"):
+    for package in ("cuda", "cuda.bindings", "nvidia.cuda_nvcc"):
         monkeypatch.setitem(sys.modules, package, None)
 
 

@@ -61,7 +61,7 @@ def test_tuned_is_the_heuristic_while_nothing_is_tuned(service: Service) -> None
 @pytest.mark.parametrize(
     ("more", "category", "pointer"),
     [
-        ({"binary": True}, "target", "/binary"),
+        ({"binary": True, "device": {"target": "opencl"}}, "target", "/binary"),
         ({"binary": ["cubin"]}, "target", "/binary/0"),
         ({"optimize": {"search": "beam"}}, "option", "/optimize"),
         ({"device": {"target": "metal"}}, "target", "/device/target"),
