@@ -6,7 +6,7 @@
     python -m bench profile [--corpus FILE …] [--sample N --seed S] [--kernel ID …]
     python -m bench cache [--json OUT]
     python -m bench faults [--only FAULT …] [--seconds 30] [--json OUT]
-    python -m bench soak [--compiles 100000] [--hits 1000000] [--json OUT]
+    python -m bench soak [--compiles 100000] [--hits 1000000] [--seconds S] [--json OUT]
 
 A corpus is JSON Lines, gzipped or not: objects with `id` and `ast`. Without one, the project's own kernels are measured.
 """
@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     soaked = commands.add_parser("soak", help="does a service grow?")
     soaked.add_argument("--compiles", type=_positive, default=100_000, help="new kernels (100000)")
     soaked.add_argument("--hits", type=_positive, default=1_000_000, help="of earlier ones (1000000)")
+    soaked.add_argument("--seconds", type=float, help="end after so long, whatever has been done by then")
     soaked.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
     return parser
 
@@ -154,7 +155,7 @@ def _faults(given: argparse.Namespace) -> None:
 
 
 def _soak(given: argparse.Namespace) -> None:
-    found = soak.measure(given.compiles, given.hits, _tell)
+    found = soak.measure(given.compiles, given.hits, given.seconds, _tell)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
     print(soak.text(found))

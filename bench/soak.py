@@ -7,6 +7,7 @@ first part of the run nothing has a reason to grow.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import statistics
 import tempfile
@@ -27,6 +28,7 @@ CONNECTIONS = 8
 RECENT = 2000  # kernels that are hit: those compiled last
 PROVED = 500  # of the new programs, one of so many is held against a compile here
 SAMPLES = 40
+EVERY_MOST_S = 60.0  # between two samples
 BEFORE = 0.25  # of the run, in which caches fill
 
 
@@ -42,22 +44,24 @@ class Sample(TypedDict):
     worker_files: int
 
 
-def measure(compiles: int, hits: int, tell: Callable[[str], None]) -> dict[str, object]:
-    """So many new kernels, and hits of earlier ones among them."""
+def measure(compiles: int, hits: int, seconds: float | None, tell: Callable[[str], None]) -> dict[str, object]:
+    """So many new kernels, and hits of earlier ones among them; what there is by then, where that takes longer than so many seconds."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         place = Path(folder)
         redis = stack.enter_context(redis_running(place, *REDIS))
         replicas = stack.enter_context(replicas_running(1, place, {**SETTINGS, "store": redis.url}))
-        samples = asyncio.run(_soaked(replicas.servers[0], compiles, hits, tell))
+        samples = asyncio.run(_soaked(replicas.servers[0], compiles, hits, seconds, tell))
     settled = samples[round(len(samples) * BEFORE) :]
     return {
         "bench": "soak",
-        "compiles": compiles,
-        "hits": hits,
+        "compiles": samples[-1]["compiles"],
+        "hits": samples[-1]["hits"],
         "seconds": samples[-1]["seconds"],
         "growth": {
             "server_kib": _growth([s["server_kib"] for s in settled]),
             "server_files": _growth([s["server_files"] for s in settled]),
+            "workers_kib": _growth([s["workers_kib"] for s in settled]),
+            "worker_files": _growth([s["worker_files"] for s in settled]),
         },
         "samples": samples,
     }
@@ -69,10 +73,11 @@ def _growth(values: list[int]) -> float:
     return statistics.median(values[-third:]) - statistics.median(values[:third])
 
 
-async def _soaked(server: Server, compiles: int, hits: int, tell: Callable[[str], None]) -> list[Sample]:
+async def _soaked(server: Server, compiles: int, hits: int, seconds: float | None, tell: Callable[[str], None]) -> list[Sample]:
     client = Balanced([server.port])
     draw = random.Random(1)
     begun = time.monotonic()
+    until = math.inf if seconds is None else begun + seconds
     samples: list[Sample] = []
     done = {"compiles": 0, "hits": 0}
     paths: dict[int, tuple[str, bytes]] = {}
@@ -80,7 +85,7 @@ async def _soaked(server: Server, compiles: int, hits: int, tell: Callable[[str]
     wrong: list[int] = []
 
     async def work() -> None:
-        while done["compiles"] < compiles:
+        while done["compiles"] < compiles and time.monotonic() < until:
             number = done["compiles"]
             done["compiles"] += 1
             answer = await client.ask("POST", "/compile", body_of(number))
@@ -97,27 +102,31 @@ async def _soaked(server: Server, compiles: int, hits: int, tell: Callable[[str]
                 if (hit.status, hit.body) != (200, body):
                     wrong.append(old)
 
+    def look() -> None:
+        workers = workers_of(server)
+        samples.append(
+            {
+                "seconds": round(time.monotonic() - begun, 1),
+                "compiles": done["compiles"],
+                "hits": done["hits"],
+                "server_kib": rss_kib(server.process.pid),
+                "workers_kib": sum(map(rss_kib, workers)),
+                "server_files": descriptors(server.process.pid),
+                "worker_files": sum(map(descriptors, workers)),
+            }
+        )
+        tell(f"{done['compiles']} compiles, {done['hits']} hits, server {samples[-1]['server_kib'] // 1024} MiB")
+
     async def watch() -> None:
         while True:
-            workers = workers_of(server)
-            samples.append(
-                {
-                    "seconds": round(time.monotonic() - begun, 1),
-                    "compiles": done["compiles"],
-                    "hits": done["hits"],
-                    "server_kib": rss_kib(server.process.pid),
-                    "workers_kib": sum(map(rss_kib, workers)),
-                    "server_files": descriptors(server.process.pid),
-                    "worker_files": sum(map(descriptors, workers)),
-                }
-            )
-            tell(f"{done['compiles']} compiles, {done['hits']} hits, server {samples[-1]['server_kib'] // 1024} MiB")
-            while done["compiles"] < len(samples) * compiles / SAMPLES:
+            look()
+            while done["compiles"] < len(samples) * compiles / SAMPLES and time.monotonic() < begun + len(samples) * EVERY_MOST_S:
                 await asyncio.sleep(0.2)
 
     watching = asyncio.create_task(watch())
     await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
     watching.cancel()
+    look()
     client.close()
     if wrong:
         raise ServerTrouble(f"{len(wrong)} answers were wrong, the first for kernel {wrong[0]}")
@@ -134,5 +143,10 @@ def text(found: dict[str, object]) -> str:
         f"{s['workers_kib'] / 1024:13.1f}{s['worker_files']:7}"
         for s in samples
     ]
-    grown = f"{growth['server_kib'] / 1024:+.1f} MiB and {growth['server_files']:+g} files"
-    return "\n".join([*lines, f"after the first quarter the server has grown by {grown}"])
+    return "\n".join(
+        [
+            *lines,
+            f"after the first quarter the server has grown by {growth['server_kib'] / 1024:+.1f} MiB and {growth['server_files']:+g} files, "
+            f"its worker by {growth['workers_kib'] / 1024:+.1f} MiB and {growth['worker_files']:+g}",
+        ]
+    )
