@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from core import LatheError
@@ -34,12 +35,16 @@ AtOnce = Callable[[bytes, list[tuple[bytes, bytes]], str, list[tuple[bytes, byte
 
 
 class Config(uvicorn.Config):
-    """uvicorn's, with the bounds of connections, and what can be answered without the application."""
+    """uvicorn's, with the bounds of connections, and what can be answered without the application.
 
-    def __init__(self, app: Any, bounds: Bounds, at_once: AtOnce | None = None, **more: Any) -> None:
-        super().__init__(app, http=Connection, **more)
+    trusted_proxies: addresses and networks whose `X-Forwarded-For` is believed, with commas between.
+    """
+
+    def __init__(self, app: Any, bounds: Bounds, at_once: AtOnce | None = None, trusted_proxies: str = "", **more: Any) -> None:
+        super().__init__(app, http=Connection, proxy_headers=False, **more)
         self.bounds = bounds
         self.at_once = at_once
+        self.proxies = ProxyHeadersMiddleware(app, trusted_proxies).trusted_hosts  # the connection asks it, for all ways of a request
 
 
 class Connection(HttpToolsProtocol):
@@ -51,10 +56,12 @@ class Connection(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _is_answered = False  # the request that is being read, at once
     _stall_timer: asyncio.TimerHandle | None = None
+    _is_proxied = False  # does it come from a proxy that is believed?
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._bounds = self.config.bounds
+        self._is_proxied = self.client is not None and self.client[0] in self.config.proxies
         self._head = 0
         self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
         if len(self.connections) > self._bounds.connections:
@@ -82,8 +89,10 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head_ended()
-        answer = self._at_once()
+        client = self._named_client() if self._is_proxied else self.client
+        answer = self._at_once(client[0] if client else "")
         if answer is None:
+            self.scope["client"] = client
             super().on_headers_complete()
             return
         self._is_answered = True
@@ -96,7 +105,16 @@ class Connection(HttpToolsProtocol):
         self._is_answered = False
         self.on_response_complete()
 
-    def _at_once(self) -> bytes | None:
+    def _named_client(self) -> tuple[str, int] | None:
+        """Whose request it is, by a proxy's word: the last address in `X-Forwarded-For` that is not a believed proxy's own."""
+        named = b",".join(value for name, value in self.headers if name == b"x-forwarded-for")
+        if not named:
+            return self.client
+        client = self.config.proxies.get_trusted_client_address(named.decode("latin-1"))
+        return client if client[0] else self.client
+
+    def _at_once(self, client: str) -> bytes | None:
+        """The whole answer, where there is one without the application."""
         parser = self.parser
         if (
             self.config.at_once is None
@@ -108,8 +126,7 @@ class Connection(HttpToolsProtocol):
             or not parser.should_keep_alive()
         ):
             return None
-        client = self.client
-        return self.config.at_once(self.url, self.headers, client[0] if client else "", self.server_state.default_headers)
+        return self.config.at_once(self.url, self.headers, client, self.server_state.default_headers)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import Iterator
 from http.client import HTTPResponse
+from typing import Any
 
 import pytest
 import zstandard
@@ -50,6 +51,58 @@ def test_an_answer_at_once_is_the_front_s_word_for_word(service: Service, path: 
     assert other_body == body
     assert {n: v for n, v in other_headers.items() if n not in VARIES} == {n: v for n, v in headers.items() if n not in VARIES}
     assert set(other_headers) == set(headers)
+
+
+NAMED = [
+    ({"x_forwarded_for": "203.0.113.7"}, "203.0.113.7"),
+    ({"x_forwarded_for": "198.51.100.1, 203.0.113.7"}, "203.0.113.7"),
+    ({"x_forwarded_for": "203.0.113.7, 127.0.0.1"}, "203.0.113.7"),
+    ({"x_forwarded_for": "203.0.113.7:4711"}, "203.0.113.7"),
+    ({"x_forwarded_for": "[2001:db8::7]:4711"}, "2001:db8::7"),
+    ({"x_forwarded_for": "198.51.100.1", "X_Forwarded_For": "203.0.113.7"}, "203.0.113.7"),
+    ({"x_forwarded_for": ""}, "127.0.0.1"),
+    ({}, "127.0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("headers", "client"), NAMED, ids=[" ".join(headers.values()) or "none" for headers, _ in NAMED])
+@pytest.mark.parametrize("more", [{}, TO_THE_FRONT], ids=["at once", "by the front"])
+def test_the_client_is_the_one_that_a_trusted_proxy_names(
+    service: Service, path: str, headers: dict[str, str], client: str, more: dict[str, str]
+) -> None:
+    _, answered, _ = ask(service.port, path, **headers, **more)
+
+    assert client == line_of(service, answered["x-request-id"])["client"]
+
+
+def test_each_request_of_a_proxy_s_connection_has_a_client_of_its_own(service: Service, path: str) -> None:
+    names = ["203.0.113.1", "203.0.113.2", None]
+    found: list[str] = []
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as raw:
+        for name in names:
+            forwarded = "" if name is None else f"x-forwarded-for: {name}\r\n"
+            raw.sendall(f"GET {path} HTTP/1.1\r\nhost: lathe\r\n{forwarded}\r\n".encode())
+            response = HTTPResponse(raw, method="GET")
+            response.begin()
+            response.read()
+            found.append(line_of(service, response.headers["x-request-id"])["client"])
+
+    assert ["203.0.113.1", "203.0.113.2", "127.0.0.1"] == found
+
+
+@pytest.mark.parametrize("more", [{}, TO_THE_FRONT], ids=["at once", "by the front"])
+def test_nobody_else_can_name_a_client(more: dict[str, str]) -> None:
+    with served(FAKE, store="memory://", trusted_proxies="192.0.2.1,10.0.0.0/8") as service:
+        path = service.compile(kernel=1).headers["location"]
+        _, answered, _ = ask(service.port, path, x_forwarded_for="203.0.113.7", **more)
+
+        assert "127.0.0.1" == line_of(service, answered["x-request-id"])["client"]
+
+
+def line_of(service: Service, request_id: str) -> dict[str, Any]:
+    """The line of the access log about a request."""
+    lines = until(lambda: [line for line in service.logged("request") if line["request_id"] == request_id], "the request is logged")
+    return dict(lines[0])
 
 
 def test_coded_bodies_are_the_program(service: Service, path: str) -> None:
