@@ -227,6 +227,7 @@ async def _look_after(services: Services) -> None:
         await asyncio.sleep(LOOK_AFTER_S)
         services.compiler.update()
         services.ready()
+        await services.jobs.look()
         if services.catalog.degraded is not None:
             await services.catalog.ping()
 

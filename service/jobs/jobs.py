@@ -1,8 +1,9 @@
 """The jobs of this process, and those of others as the store tells of them.
 
 A job runs here as a task. While it does, what it was asked and how far it has come are kept in the store, so that every replica can be
-asked for it. A process that ends hands its jobs back; one that dies stops saying that it lives. Either way the job begins anew in the
-replica that is next asked for it, which for compiles costs nothing that was finished already: programs are kept under their keys.
+asked for it. A process that ends hands its jobs back; one that dies stops saying that it lives. Either way the job begins anew in a
+replica that looks for such jobs or is asked for this one, which for compiles costs nothing that was finished already: programs are kept
+under their keys.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -22,6 +24,7 @@ from service.caller import CALLER, Caller
 from service.catalog import Catalog
 from service.errors import Defect, HttpRefused, QueueFull, WorkerLost, problem
 from service.jobs.job import Job, State, new_id
+from service.jobs.roster import Roster
 from service.logs import logger
 from service.store.keys import Key, Kind, Name
 
@@ -90,6 +93,8 @@ class Jobs:
         self._lately: OrderedDict[Key, Job] = OrderedDict()
         self._writes: set[asyncio.Task[None]] = set()
         self._beats: set[asyncio.Task[None]] = set()
+        self._roster = Roster(catalog, lifetime_s)
+        self._look_due = 0.0
         self._draining = False
         self.kinds: dict[str, Work[Any]] = {}
 
@@ -121,6 +126,8 @@ class Jobs:
                 if len(self._lately) > REMEMBERED:
                     self._lately.popitem(last=False)
             _beside(self._writes, self._write(here))
+            if here.job.state.ended:
+                _beside(self._writes, self._roster.strike(here.job.id))
 
     async def keep(self, here: Here[Any]) -> None:
         """Makes a job known to every replica; from now on its client may go away."""
@@ -128,6 +135,7 @@ class Jobs:
         body = Name(Kind.JOB_BODY, here.job.id)
         await self._catalog.note({body: here.body}, self._lifetime_s)
         await self._write(here)
+        await self._roster.enter(here.job.id)
         _beside(self._beats, self._beating(here))
 
     async def _beating(self, here: Here[Any]) -> None:
@@ -144,6 +152,7 @@ class Jobs:
                 return
             elif not here.task.done():
                 await self._write(here)
+                await self._roster.enter(here.job.id)
 
     async def get(self, id_: Key) -> Job | None:
         """The job, wherever it runs. One that nobody is at any more is begun anew here."""
@@ -160,6 +169,18 @@ class Jobs:
         if time.time() - job.beat < self._stale_s or self._draining or job.kind not in self.kinds:
             return job
         return await self._taken_up(job)
+
+    async def look(self) -> None:
+        """Takes up what other processes have left. To be called about once a second; it looks when it is time to."""
+        if self._draining or time.monotonic() < self._look_due:
+            return
+        self._look_due = time.monotonic() + self._stale_s * random.uniform(0.3, 0.7)  # so that one replica does, and not all at once
+        for id_ in await self._roster.ids():
+            if id_ in self._here or len(self._here) >= self._most:
+                continue
+            job = await self.get(id_)
+            if job is None or job.state.ended:
+                await self._roster.strike(id_)
 
     async def _taken_up(self, job: Job) -> Job:
         """Begins anew what another process has left."""

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     VALIDATION = "validation"  # what runs on devices have said of it; grows
     USE = "use"  # how often keys were asked for, as one process counted it, under a name of its own
     JOB = "job"  # a job's state, under its id
+    JOBS = "jobs"  # the ids of those that have not ended, of all processes, under one name that all know
     JOB_BODY = "job-body"  # what it was asked
     JOB_CANCEL = "job-cancel"  # there, where somebody wants it cancelled
 

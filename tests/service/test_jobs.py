@@ -12,6 +12,7 @@ import pytest
 
 from service.api.prefer import preferred
 from service.jobs.job import Job, State
+from service.jobs.roster import ROSTER, Roster
 from service.store.keys import Key, Kind, Name
 from tests.service.fake import Running, SharedStore, running, told
 
@@ -173,6 +174,47 @@ async def test_a_job_whose_process_says_nothing_any_more_begins_anew() -> None:
         job = await until(two, f"/jobs/{lost.id}", ended)
 
         assert ("done", 2) == (job["state"], job["attempts"])
+
+
+async def test_what_is_left_is_taken_up_by_whoever_looks() -> None:
+    store = SharedStore(1 << 24)
+    async with running(store) as service:
+        catalog = service.services.catalog
+        left, done = (
+            Job(Key(digit * 64), "compile", "", "a process that died", state, created=1.0, updated=1.0, beat=1.0)
+            for digit, state in (("1", State.RUNNING), ("2", State.DONE))
+        )
+        kept = {Name(Kind.JOB, job.id): job.to_bytes() for job in (left, done)}
+        await catalog.note({**kept, Name(Kind.JOB_BODY, left.id): b'{"kernel": 1}'}, 60)
+        roster = Roster(catalog, 60)
+        for id_ in (left.id, done.id, Key("3" * 64)):
+            await roster.enter(id_)
+        service.services.jobs._look_due = 0.0
+        await service.services.jobs.look()
+        job = await until(service, f"/jobs/{left.id}", ended)
+        async with asyncio.timeout(60):
+            while await roster.ids():
+                await asyncio.sleep(0.01)
+
+        assert ("done", 2) == (job["state"], job["attempts"])
+
+
+@pytest.mark.parametrize("content", [b"[]", b"no JSON", b"{}", b"[1, null]"])
+async def test_a_list_that_somebody_has_spoilt_is_whole_again_with_the_next_sign_of_life(content: bytes) -> None:
+    store = SharedStore(1 << 24)
+    async with running(store) as service:
+        quick(service)
+        path = (await begun(service)).headers["location"]
+        roster = Roster(service.services.catalog, 60)
+        before = await roster.ids()
+        await service.services.catalog.note({ROSTER: content}, 60)
+        async with asyncio.timeout(60):
+            while await roster.ids() != before:
+                await asyncio.sleep(0.01)
+        service.compiler.gate.set()
+        await until(service, path, ended)
+
+        assert [path.removeprefix("/jobs/")] == before
 
 
 @pytest.mark.parametrize(("attempts", "body"), [(3, b'{"kernel": 1}'), (1, None)])

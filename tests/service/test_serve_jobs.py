@@ -58,6 +58,35 @@ def test_a_job_of_a_replica_that_is_killed_begins_anew(both: dict[str, Any], tmp
         assert "k_1" == two.client.get(path).json()["program"]["name"]
 
 
+def test_a_job_of_a_replica_that_is_killed_is_done_though_nobody_asks_for_it(both: dict[str, Any], tmp_path: Path) -> None:
+    """A file tells that it is compiled again; only then is anybody asked."""
+    file, tally = tmp_path / "busy", tmp_path / "tally"
+    with served(FAKE, **both) as one, served(FAKE, **both) as two:
+        path = begun(one, kernel=1, do="wait", file=str(file), tally=str(tally))
+        until(lambda: poll_file(file), "the job has begun")
+        one.signal(signal.SIGKILL)
+        one.wait()
+        until(lambda: len((poll_file(tally) or "").splitlines()) == 2, "the other replica has begun it")
+        (Path(f"{file}.go")).touch()
+        until(lambda: state(two, path) == "done", "the job is done")
+
+        assert [f"1 {one.process.pid}", f"1 {two.process.pid}"] == tally.read_text().splitlines()
+        assert 2 == two.client.get(path).json()["attempts"]
+
+
+def test_a_job_that_was_handed_back_is_done_though_nobody_asks_for_it(both: dict[str, Any], tmp_path: Path) -> None:
+    file, tally = tmp_path / "busy", tmp_path / "tally"
+    with served(FAKE, **both) as one, served(FAKE, **both) as two:
+        begun(one, kernel=1, do="wait", file=str(file))
+        until(lambda: poll_file(file), "the first job has begun")
+        begun(one, kernel=2, tally=str(tally))
+        assert 0 == one.end()
+        (Path(f"{file}.go")).touch()
+        until(lambda: poll_file(tally), "the other replica has begun the queued one")
+
+        assert [f"2 {two.process.pid}"] == tally.read_text().splitlines()
+
+
 def test_the_events_of_a_job_are_told_by_a_replica_where_it_does_not_run(both: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "busy"
     with served(FAKE, **both) as one, served(FAKE, **both) as two:
