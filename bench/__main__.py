@@ -30,7 +30,7 @@ from core import TARGETS
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit status: 2 where a file holds not what it should, 1 where a server does not do what it should."""
+    """The exit status: 2 where a file holds not what it should, 1 where a server does not do what it should or keeps not to a bound."""
     given = _parser().parse_args(words)
     try:
         COMMANDS[given.command](given)
@@ -152,6 +152,8 @@ def _faults(given: argparse.Namespace) -> None:
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
     print(faults.text(found))
+    if promises := faults.broken(found):
+        raise ServerTrouble(f"{len(promises)} bounds are not kept, the first: {promises[0]}")
 
 
 def _soak(given: argparse.Namespace) -> None:

@@ -146,7 +146,7 @@ def text(found: dict[str, object]) -> str:
     return "\n".join(
         [
             *lines,
-            f"after the first quarter the server has grown by {growth['server_kib'] / 1024:+.1f} MiB and {growth['server_files']:+g} files, "
-            f"its worker by {growth['workers_kib'] / 1024:+.1f} MiB and {growth['worker_files']:+g}",
+            f"since its first quarter the server has grown by {growth['server_kib'] / 1024:+.1f} MiB, {growth['server_files']:+g} files,",
+            f"its worker by {growth['workers_kib'] / 1024:+.1f} MiB, {growth['worker_files']:+g} files",
         ]
     )
