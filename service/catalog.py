@@ -315,7 +315,7 @@ class Catalog:
             self._failed(operation, error)
             return None
         finally:
-            self._metrics.cache_operation_seconds.labels("store", operation).observe(time.perf_counter() - started)
+            self._metrics.store_seconds(operation).observe(time.perf_counter() - started)
         self._answered()
         return result
 
@@ -330,7 +330,7 @@ class Catalog:
         self.degraded = error.detail
 
     def _count(self, operation: str, result: str) -> None:
-        self._metrics.cache_operations.labels("store", operation, result).inc()
+        self._metrics.store_operations(operation, result).inc()
 
     def _believed(
         self, key: Key, program: Record | None = None, validation: Record | None = None, binaries: Record | None = None

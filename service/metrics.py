@@ -5,6 +5,8 @@ Each app has a registry of its own, so that several can live in one process. doc
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client import disable_created_metrics as _disable_created_metrics
 from prometheus_client.exposition import choose_encoder
@@ -52,11 +54,13 @@ class Metrics:
             "stage",
             buckets=STAGE_S,
         )
-        self._stages: dict[str, Histogram] = {}
+        self._stages = cache(self.compile_stage_seconds.labels)
         self.cache_operations = counter("cache_operations", "Operations on the levels that keep programs.", "level", "operation", "result")
         self.cache_operation_seconds = histogram(
             "cache_operation_seconds", "Time of one operation of the store.", "level", "operation", buckets=FAST_S
         )
+        self._store_operations = cache(self.cache_operations.labels)
+        self._store_seconds = cache(self.cache_operation_seconds.labels)
         self.singleflight_waiters = gauge("singleflight_waiters", "Requests that wait for a compile another one leads.")
         self.leases = counter("leases", "Leases for compiles: taken, lost, overdue, without.", "result")
         self.compiles_avoided = counter("compiles_avoided", "Compile requests answered without a compile of their own.")
@@ -75,12 +79,19 @@ class Metrics:
         self.ready = gauge("ready", "Whether this process takes work.")
         self.build_info = gauge("build_info", "Always 1; what is running, as labels.", "version", "compiler")
 
+    # Children are looked up once: looking one up takes longer than counting, and a compile counts in some twenty.
+
     def stage(self, name: str) -> Histogram:
-        """`compile_stage_seconds` of one stage: a compile has a dozen of them, and looking one up takes longer than counting."""
-        found = self._stages.get(name)
-        if found is None:
-            found = self._stages[name] = self.compile_stage_seconds.labels(name)
-        return found
+        """`compile_stage_seconds` of one stage."""
+        return self._stages(name)
+
+    def store_operations(self, operation: str, result: str) -> Counter:
+        """`cache_operations` of the store."""
+        return self._store_operations("store", operation, result)
+
+    def store_seconds(self, operation: str) -> Histogram:
+        """`cache_operation_seconds` of the store."""
+        return self._store_seconds("store", operation)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """All metrics as text, and its media type: OpenMetrics where `accept` asks for it, else Prometheus text."""

@@ -83,7 +83,7 @@ class RedisStore:
 
     async def _values(self, client: Client, names: Sequence[Name]) -> list[bytes | None]:
         if not self._link.is_cluster:
-            return list(await client.mget([self.spelt(name) for name in names]))
+            return list(await client.execute_command("MGET", *map(self.spelt, names)))  # as its method does, in a tenth more of the time
         of_key: dict[Key, list[int]] = {}
         for i, name in enumerate(names):
             of_key.setdefault(name.key, []).append(i)
