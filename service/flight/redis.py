@@ -23,12 +23,13 @@ BACK_MOST_S = 2.0  # longest pause between two tries to listen
 
 # KEYS[1]: the lease. ARGV[1]: the token. Whose lease it is is decided where it is kept, or another's could be taken away.
 _RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end"
-# ARGV[2]: the failure, or empty. KEYS[2]: where it is left.
+# ARGV[2]: the failure, or empty. KEYS[2]: where it is left. ARGV[3], ARGV[4]: the channel, and the word for it.
 _RELEASE = f"""
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
-if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[1] .. ARGV[2], 'PX', {FAILED_MS}) end
-return 1
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+    redis.call('DEL', KEYS[1])
+    if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[1] .. ARGV[2], 'PX', {FAILED_MS}) end
+end
+return redis.call('PUBLISH', ARGV[3], ARGV[4])
 """
 TOKEN_CHARS = 32
 
@@ -70,8 +71,7 @@ class RedisLeases:
 
     async def release(self, key: Key, token: str, failure: bytes | None = None) -> None:
         names = (self._lease(key), self._failure(key))
-        await self._link.call(lambda client: client.eval(_RELEASE, 2, *names, token, failure or b""))
-        await self._link.call(lambda client: client.publish(self._channel, key))
+        await self._link.call(lambda client: client.eval(_RELEASE, 2, *names, token, failure or b"", self._channel, key))
 
     async def listen(self, heard: Callable[[Key], None]) -> None:
         pause_s = 0.1
