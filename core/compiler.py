@@ -68,7 +68,7 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
         nest, decisions = choose(nest, device, limits, request.rows)
         watch("decisions", decisions)
     watch("schedule", nest)
-    lowered = lower(nest, device, called=target.called, micro_op_limit=limits.micro_ops)
+    lowered = lower(nest, device, called=target.called, sized=target.sized, micro_op_limit=limits.micro_ops)
     watch("lower", lowered)
     graph = Graph.of(lowered.root)
     proofs = prove(graph, sizes, lowered.guard, lowered.provenance, places.open, unbounded_buffers(kernel, leaves))
@@ -78,7 +78,7 @@ def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch 
     if len(source) > limits.source_chars:
         raise LimitExceeded("/ast", limit="source_chars", needed=len(source), allowed=limits.source_chars)
     watch("render", source)
-    counted = count(listing, work_items(lowered.global_size, lowered.local_size))
+    counted = count(listing, work_items(lowered.global_size, lowered.local_size), device.least_shared)
     flops, moved = estimates(kernel, leaves, sizes, counted)
     program = Program(
         key=program_key(request),

@@ -41,6 +41,11 @@ class DeviceOptions:
     fast_math: bool
     tensor_cores: bool | tuple[TensorCore, ...]
 
+    @property
+    def least_shared(self) -> int:
+        """Bytes the smallest element of local memory takes: WGSL keeps nothing smaller than a word there."""
+        return 4 if self.target == "wgsl" else 1
+
     def to_json(self) -> dict[str, object]:
         """Every key with its value, as it stands in programs and under the key."""
         return {name: _plain(getattr(self, name)) for name in self.__slots__}

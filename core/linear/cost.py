@@ -41,8 +41,8 @@ class Count:
     shared_bytes: int
 
 
-def count(listing: Listing, work_items: Amount) -> Count:
-    """What a listing does in a launch of so many work-items."""
+def count(listing: Listing, work_items: Amount, least_shared: int = 1) -> Count:
+    """What a listing does in a launch of so many work-items. least_shared: bytes the smallest element of local memory takes."""
     turns = [work_items]
     spent: list[tuple[Amount, int, int]] = []  # how often, operations, bytes
     widest: dict[int, int] = {}
@@ -79,7 +79,7 @@ def count(listing: Listing, work_items: Amount) -> Count:
         total([(often, operations) for often, operations, _ in spent]),
         total([(often, size) for often, _, size in spent]),
         widest,
-        sum([a.dtype.itemsize * shared(a).elements for a in arrays]),
+        sum([max(a.dtype.itemsize, least_shared) * shared(a).elements for a in arrays]),
     )
 
 

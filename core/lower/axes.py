@@ -8,12 +8,16 @@ from core.device import DeviceOptions
 from core.dtypes import INDEX
 from core.index import TRUE, number
 from core.ir.op import Op
+from core.ir.parts import integer
 from core.ir.value import Value, make
 from core.kernel.leaves import Extent, as_value, most
 from core.schedule.axis import AxisKind
 from core.schedule.launch import SpecialKind, map_axes
 from core.schedule.nest import Nest
 
+Sizes = tuple[Value, Value, Value]
+
+USUAL_LANES = 64  # what every GPU runs at full width
 LOOPS_PER_INSTANCE = 256  # numbers of ranges are (instance, position) in one integer
 
 
@@ -23,8 +27,8 @@ class Launch:
 
     mapping: dict[Value, Value] = field(default_factory=dict)
     loops: list[Value] = field(default_factory=list)
-    global_size: tuple[Value, Value, Value] | None = None
-    local_size: tuple[Value, Value, Value] | None = None
+    global_size: Sizes | None = None
+    local_size: Sizes | None = None
     guard: Value = TRUE
 
     def add_loop(self, var: Value, extent: Extent) -> None:
@@ -41,8 +45,11 @@ def loop_over(extent: Extent, instance: int, role: str, position: int) -> Value:
     return make(Op.RANGE, INDEX, (as_value(extent),), name, 1, (0, max(most(extent) - 1, 0)))
 
 
-def launch_of(nest: Nest, device: DeviceOptions, called: bool) -> Launch:
-    """The launch of a nest; without work-groups every global axis is a loop, outermost first. Raises LimitExceeded."""
+def launch_of(nest: Nest, device: DeviceOptions, called: bool, sized: bool) -> Launch:
+    """The launch of a nest; without work-groups every global axis is a loop, outermost first. Raises LimitExceeded.
+
+    called: the program is a plain function. sized: how many work-items a group has must be known, even where a schedule leaves it open.
+    """
     out = Launch()
     parallel = nest.of_kind(AxisKind.GLOBAL)
     if not device.has_local:
@@ -61,6 +68,19 @@ def launch_of(nest: Nest, device: DeviceOptions, called: bool) -> Launch:
         out.guard = grid.guard
         out.global_size = grid.sizes
         out.local_size = None if nest.no_locals else group.sizes
+        if sized and out.local_size is None:
+            out.global_size, out.local_size = _grouped(grid.sizes, device)
     for axis in nest.of_kind(AxisKind.LOOP):
         out.add_loop(axis.var, axis.extent)
     return out
+
+
+def _grouped(items: Sizes, device: DeviceOptions) -> tuple[Sizes, Sizes]:
+    """(groups, work-items of one) for so many work-items: as many side by side along x as divide them, up to a usual width."""
+    x, y, z = items
+    lanes = 1
+    if x.op is Op.CONST:
+        most_lanes = min(USUAL_LANES, (device.local_max or (None,))[0] or USUAL_LANES, device.lanes_max or USUAL_LANES)
+        lanes = max(n for n in range(1, most_lanes + 1) if integer(x) % n == 0)
+        x = number(integer(x) // lanes)
+    return (x, y, z), (number(lanes), number(1), number(1))

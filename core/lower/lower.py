@@ -51,17 +51,20 @@ class Lowered:
     provenance: Mapping[Value, tuple[int, ...]]
 
 
-def lower(nest: Nest, device: DeviceOptions, *, called: bool, micro_op_limit: int) -> Lowered:
-    """The raw graph of a nest. called: the program is a plain function (no launch). Raises LimitExceeded."""
-    return _Lowering(nest, device, called, micro_op_limit).run()
+def lower(nest: Nest, device: DeviceOptions, *, called: bool, sized: bool = False, micro_op_limit: int) -> Lowered:
+    """The raw graph of a nest. called: the program is a plain function (no launch). sized: no runtime can choose a group's size.
+
+    Raises LimitExceeded.
+    """
+    return _Lowering(nest, launch_of(nest, device, called, sized), device, micro_op_limit).run()
 
 
 class _Lowering:
-    def __init__(self, nest: Nest, device: DeviceOptions, called: bool, micro_op_limit: int) -> None:
+    def __init__(self, nest: Nest, launch: Launch, device: DeviceOptions, micro_op_limit: int) -> None:
         self.nest = nest
         self.limit = micro_op_limit
         self.has_vectors = device.device_class == "cpu" and device.supports_float4
-        self.launch: Launch = launch_of(nest, device, called)
+        self.launch = launch
         self.mids = nest.of_kind(AxisKind.MID)
         self.order = (*nest.expanded, *self.mids)
         self.grouped = nest.of_kind(AxisKind.GROUP)

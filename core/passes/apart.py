@@ -11,6 +11,7 @@ from core.ir.op import OPS, Op
 from core.ir.parts import access, content, integer
 from core.ir.value import Value, cast, constant, make
 from core.ir.walk import Graph, with_sources
+from core.passes.rounding import unrounded
 
 _KEPT = frozenset((Op.ACC, Op.UPDATE, Op.MMA))
 
@@ -75,7 +76,7 @@ class _Apart:
             parts = access(value)
             stored = parts.stored
             if stored is not None and stored.lanes > 1 and stored.dtype is not parts.array.dtype:
-                narrow = tuple([cast(x, parts.array.dtype) for x in self.lanes_of(stored)])
+                narrow = tuple([cast(unrounded(x, parts.array.dtype), parts.array.dtype) for x in self.lanes_of(stored)])
                 src = [
                     self.vector(s) if s is not stored else make(Op.VECTOR, parts.array.dtype, narrow, None, stored.lanes) for s in value.src
                 ]

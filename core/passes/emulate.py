@@ -28,7 +28,7 @@ from core.passes.apart import apart
 from core.passes.guarded import divided, non_zero, shifted, truncated
 from core.passes.machine import Machine
 from core.passes.moved import Moved, find_moved
-from core.passes.rounding import narrowed, rounded
+from core.passes.rounding import narrowed, rounded, unrounded
 from core.passes.scalars import scalars
 
 Watch = Callable[[Value, Value], None]
@@ -59,6 +59,9 @@ def legalize(graph: Graph, device: DeviceOptions, machine: Machine, watch: Watch
 def _refuse(order: list[Value], device: DeviceOptions, machine: Machine) -> None:
     if not device.float64 and any(v.dtype is FLOAT64 for v in order):
         raise TargetError("/device/float64", target=machine.target, feature="float64")
+    lacking = [v.dtype for v in order if v.dtype in machine.lacks] if machine.lacks else []
+    if lacking:
+        raise TargetError("/device/target", target=machine.target, feature=lacking[0].name)
     if not machine.images and any(v.op is Op.PARAM and param(v).image is not None for v in order):
         raise TargetError("/device/target", target=machine.target, feature="images")
 
@@ -106,7 +109,7 @@ class _Legalizer:
             return made
         if made.is_const:
             return constant(content(made), value.dtype, made.lanes)
-        return make(Op.CAST, value.dtype, (_unrounded(made, value.dtype),), None, made.lanes)
+        return make(Op.CAST, value.dtype, (unrounded(made, value.dtype),), None, made.lanes)
 
     # ---- one value ---------------------------------------------------------------------------------------------------------
 
@@ -138,7 +141,7 @@ class _Legalizer:
         stored = parts.stored
         if stored is not None and stored.dtype in self.narrow:
             as_bits = parts.array in self.moved.arrays
-            src[1 + len(parts.addresses)] = self.bits(stored) if as_bits else _unrounded(self.number(stored), stored.dtype)
+            src[1 + len(parts.addresses)] = self.bits(stored) if as_bits else unrounded(self.number(stored), stored.dtype)
         return self.same(value, tuple(src))
 
     def update(self, value: Value) -> Value:
@@ -203,6 +206,8 @@ class _Legalizer:
     def integral(self, value: Value) -> Value:
         """Quotients and shifts, defined for every operand."""
         first, second = (self.done(s) for s in value.src)
+        if self.machine.total and not second.is_const:
+            return alu(value.op, first, second)
         return divided(value.op, first, second) if value.op is Op.IDIV or value.op is Op.REM else shifted(value.op, first, second)
 
     def where(self, value: Value) -> Value:
@@ -261,8 +266,3 @@ def way_of(op: Op, dtype: DType, of: DType | None, narrow: frozenset[DType]) -> 
             return _Legalizer.arithmetic if of in narrow or (of is FLOAT16 and op in TRANSCENDENTAL) else None
         case _:
             return _Legalizer.carrier if dtype in narrow and op is not Op.PARAM and op is not Op.SHARED else None
-
-
-def _unrounded(value: Value, narrow: DType) -> Value:
-    """What a rounding to this type rounds: for where storing rounds by itself."""
-    return value.src[0] if value.op is Op.ROUND and value.arg is narrow else value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from core.dtypes import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +12,8 @@ class Machine:
     """One target's abilities.
 
     vectors: values of several lanes exist. computes_vectors: and may be computed with, not only moved. images: image arguments exist.
-    saturates: a cast of any float to an integer is defined, whatever comes out where the value is out of range.
+    saturates: a cast of any float to an integer is defined, whatever comes out where the value is out of range. total: so are quotients and
+    shifts of whatever is not a constant. lacks: types that it has not, besides float64 where the device has none.
     """
 
     target: str
@@ -18,3 +21,5 @@ class Machine:
     images: bool
     saturates: bool
     computes_vectors: bool = True
+    total: bool = False
+    lacks: frozenset[DType] = field(default=frozenset())

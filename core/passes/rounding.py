@@ -25,6 +25,11 @@ def rounded(value: Value, narrow: DType) -> Value:
     return make(Op.ROUND, FLOAT32, (value,), narrow, value.lanes)
 
 
+def unrounded(value: Value, narrow: DType) -> Value:
+    """What a rounding to this type rounds: for where storing rounds by itself."""
+    return value.src[0] if value.op is Op.ROUND and value.arg is narrow else value
+
+
 def narrowed(value: Value, narrow: DType) -> Value:
     """`value`, of any type but `narrow`, converted to it: as the FLOAT32 of the same value."""
     if value.dtype is FLOAT64:

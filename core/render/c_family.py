@@ -5,7 +5,8 @@ One statement per value that is used more than once, the rest inside their users
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT32
@@ -17,7 +18,7 @@ from core.linear.listing import Listing
 from core.render import convert_text, data_text, index_text, memory_text
 from core.render.dialect import Dialect
 from core.render.page import Page
-from core.render.placement import operands, place
+from core.render.placement import BY_NAME, operands, place
 from core.render.text import PLUS, PRIMARY, Text
 
 MAX_DEPTH = 64  # nested operations of one expression; compilers built on clang stop at 256 brackets
@@ -28,15 +29,24 @@ _INDEX = frozenset((Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD))
 
 def render(listing: Listing, device: DeviceOptions, dialect: Dialect) -> str:
     """The program's text. Comments say where lines come from if the listing does."""
-    return _Printer(listing, device, dialect).run()
+    return Printer(listing, device, dialect).run()
 
 
-class _Printer:
-    def __init__(self, listing: Listing, device: DeviceOptions, dialect: Dialect) -> None:
+class Printer:
+    """One listing on its way to text. WGSL derives from it: other expressions, the same lines.
+
+    statements: how operations are written that are more than an expression; expressions: the rest; by_name: those whose operands are names.
+    """
+
+    statements: ClassVar[Mapping[Op, Callable[[Any, Value], None]]]
+    expressions: ClassVar[Mapping[Op, Callable[[Any, Value], Text]]]
+    by_name: ClassVar[frozenset[Op]] = BY_NAME
+
+    def __init__(self, listing: Listing, device: DeviceOptions, dialect: Dialect, page: Page | None = None) -> None:
         self.listing = listing
         self.dialect = dialect
-        self.page = Page(dialect, device, listing.name)
-        self.placement = place(listing.body)
+        self.page = page or Page(dialect, device, listing.name)
+        self.placement = place(listing.body, self.by_name)
         self.lines: list[str] = []
         self.indent = "  "
         self.shared: list[str] = []
@@ -112,7 +122,7 @@ class _Printer:
         for value in sorted([v for v in body if v.op is Op.SPECIAL and v not in dead], key=_launch_order):
             self._launch_index(value)
         for value in body:
-            write = _STATEMENTS.get(value.op)
+            write = self.statements.get(value.op)
             if value in dead:
                 continue
             if write is None:
@@ -141,7 +151,7 @@ class _Printer:
             self.registers.remove(register)
             self._declare(register, self.page.text(register.src[0]).words, "a", moves=True)
         name, end = self.page.names.next("r"), self.page.text(value.src[0]).at(PLUS)
-        self._open(value, f"for ({self.page.word(value.dtype)} {name.words} = 0; {name.words} < {end}; {name.words}++) {{")
+        self._open(value, self.dialect.loop.format(t=self.page.word(value.dtype), name=name.words, end=end))
         self.page.texts[value] = name
 
     def _condition(self, value: Value) -> None:
@@ -176,25 +186,29 @@ class _Printer:
         self._line(value, f"if ({gate}) {name} = {read};")
 
     def _expression(self, value: Value) -> None:
-        page = self.page
-        write = _EXPRESSIONS.get(value.op)
+        write = self.expressions.get(value.op)
         if write is None:
             raise CompilerBug("render", f"{value.op.name} has no text in {self.dialect.name}")
-        text = write(page, value)
+        self._written(value, write(self.page, value))
+
+    def _written(self, value: Value, text: Text) -> None:
+        """An expression where its value is used, or in a line of its own."""
+        page = self.page
         if value in self.placement.inline and text.depth < MAX_DEPTH and len(text.words) <= MAX_WORDS:
             page.texts[value] = text
             page.inlined.add(value)
         elif text.depth == 0 and text.is_name and not text.moves:
             page.texts[value] = text
         else:
-            self._declare(value, text.words, "c" if value.dtype is BOOL else "i" if value.dtype.is_index or value.op in _INDEX else "v")
+            self._declare(value, text.words, letter_of(value))
             return
         if self.listing.provenance:
             self.origins[value] = self._origins(value)
 
     def _declare(self, value: Value, words: str, letter: str, *, moves: bool = False) -> str:
         name = self.page.names.next(letter, moves=moves)
-        self._line(value, f"{self.page.type_of(value.dtype, value.lanes)} {name.words} = {words};")
+        how = self.dialect.register if moves else self.dialect.declare
+        self._line(value, how.format(t=self.page.type_of(value.dtype, value.lanes), name=name.words, x=words))
         self.page.texts[value] = name
         return name.words
 
@@ -222,18 +236,18 @@ class _Printer:
         return frozenset(self.listing.provenance.get(value, ())).union(*inner)
 
 
-_STATEMENTS: dict[Op, Callable[[_Printer, Value], None]] = {  # operations that are more than an expression
-    Op.STORE: _Printer._store,
-    Op.UPDATE: _Printer._update,
-    Op.ACC: _Printer._register,
-    Op.RANGE: _Printer._loop,
-    Op.IF: _Printer._condition,
-    Op.END: _Printer._close,
-    Op.BARRIER: _Printer._barrier,
-    Op.LOAD: _Printer._load,
+STATEMENTS: dict[Op, Callable[[Any, Value], None]] = {
+    Op.STORE: Printer._store,
+    Op.UPDATE: Printer._update,
+    Op.ACC: Printer._register,
+    Op.RANGE: Printer._loop,
+    Op.IF: Printer._condition,
+    Op.END: Printer._close,
+    Op.BARRIER: Printer._barrier,
+    Op.LOAD: Printer._load,
     Op.SPECIAL: lambda printer, value: None,  # declared before all else
 }
-_EXPRESSIONS: dict[Op, Callable[[Page, Value], Text]] = {
+EXPRESSIONS: dict[Op, Callable[[Page, Value], Text]] = {
     **dict.fromkeys((Op.SUM, Op.PRODUCT, Op.DIV, Op.MOD), index_text.index),
     Op.LESS: index_text.less,
     Op.ALL: index_text.conjunction,
@@ -255,6 +269,13 @@ _EXPRESSIONS: dict[Op, Callable[[Page, Value], Text]] = {
     Op.WHERE: data_text.where,
     Op.MMA: data_text.matrix,
 }
+Printer.statements = STATEMENTS
+Printer.expressions = EXPRESSIONS
+
+
+def letter_of(value: Value) -> str:
+    """What the name of a value begins with."""
+    return "c" if value.dtype is BOOL else "i" if value.dtype.is_index or value.op in _INDEX else "v"
 
 
 def _launch_order(value: Value) -> tuple[bool, int]:

@@ -13,7 +13,7 @@ from core.render.page import Page
 from core.render.text import AND, BIT_AND, BIT_OR, BIT_XOR, CHOICE, EQUAL, OR, ORDER, PLUS, PRIMARY, SHIFT, TIMES, UNARY, Text, deeper
 
 
-class _Sign(NamedTuple):
+class Sign(NamedTuple):
     """How an operation stands between its operands: its rank, and the ranks it asks of them."""
 
     words: str
@@ -22,38 +22,37 @@ class _Sign(NamedTuple):
     right: int
 
 
-_SIGNS = {
-    Op.ADD: _Sign(" + ", PLUS, PLUS, TIMES),
-    Op.MUL: _Sign("*", TIMES, TIMES, UNARY),
-    Op.IDIV: _Sign("/", TIMES, TIMES, UNARY),
-    Op.REM: _Sign("%", TIMES, TIMES, UNARY),
-    Op.AND: _Sign(" & ", BIT_AND, UNARY, UNARY),
-    Op.OR: _Sign(" | ", BIT_OR, UNARY, UNARY),
-    Op.XOR: _Sign(" ^ ", BIT_XOR, UNARY, UNARY),
-    Op.SHL: _Sign(" << ", SHIFT, UNARY, UNARY),
-    Op.SHR: _Sign(" >> ", SHIFT, UNARY, UNARY),
+SIGNS = {
+    Op.ADD: Sign(" + ", PLUS, PLUS, TIMES),
+    Op.MUL: Sign("*", TIMES, TIMES, UNARY),
+    Op.IDIV: Sign("/", TIMES, TIMES, UNARY),
+    Op.REM: Sign("%", TIMES, TIMES, UNARY),
+    Op.AND: Sign(" & ", BIT_AND, UNARY, UNARY),
+    Op.OR: Sign(" | ", BIT_OR, UNARY, UNARY),
+    Op.XOR: Sign(" ^ ", BIT_XOR, UNARY, UNARY),
+    Op.SHL: Sign(" << ", SHIFT, UNARY, UNARY),
+    Op.SHR: Sign(" >> ", SHIFT, UNARY, UNARY),
 }
-_MINUS = _Sign(" - ", PLUS, PLUS, TIMES)
+MINUS = Sign(" - ", PLUS, PLUS, TIMES)
 _BITWISE = frozenset((Op.AND, Op.OR, Op.XOR))
 _WRAPS = frozenset((Op.ADD, Op.MUL, Op.SHL))  # results that may leave the type
 _AS_WRITTEN = frozenset((FLOAT32, FLOAT64, UINT32, UINT64))  # what C computes in just these types
-_COMMUTES = frozenset(op for op, info in OPS.items() if info.commutes)
+COMMUTES = frozenset(op for op, info in OPS.items() if info.commutes)
 
 
 def binary(page: Page, value: Value) -> Text:
     """ADD MUL IDIV REM AND OR XOR SHL SHR of numbers; AND OR XOR of bools."""
     op, (a, b) = value.op, value.src
-    if op is Op.ADD and (a.op in _TURNED or b.op in _TURNED):
-        turned = _subtraction(page, value)
-        if turned is not None:
-            return turned
+    pair = difference(page, value)
+    if pair is not None:
+        return _combined(page, value, *pair, MINUS)
     x, y = page.text(a), page.text(b)
-    if op in _COMMUTES:
-        x, y = _in_order(x, y)
-    return _combined(page, value, x, y, _SIGNS[op]) if value.dtype is not BOOL else _logical(value, x, y)
+    if op in COMMUTES:
+        x, y = in_order(x, y)
+    return _combined(page, value, x, y, SIGNS[op]) if value.dtype is not BOOL else logical(value, x, y)
 
 
-def _in_order(x: Text, y: Text) -> tuple[Text, Text]:
+def in_order(x: Text, y: Text) -> tuple[Text, Text]:
     """Operands whose order is free, as people write them: a register after what is added to it, names by their number."""
     if x.moves != y.moves:
         return (y, x) if x.moves else (x, y)
@@ -63,18 +62,20 @@ def _in_order(x: Text, y: Text) -> tuple[Text, Text]:
     return y, x
 
 
-_TURNED = frozenset((Op.NEG, Op.CONST))
+TURNED = frozenset((Op.NEG, Op.CONST))
 
 
-def _subtraction(page: Page, value: Value) -> Text | None:
-    """x + -y, and x plus a negative constant, as a difference: the same number."""
+def difference(page: Page, value: Value) -> tuple[Text, Text] | None:
+    """What an ADD is the difference of, the same number: x + -y, and x plus a negative constant."""
+    if value.op is not Op.ADD or TURNED.isdisjoint([s.op for s in value.src]):
+        return None
     x, y = value.src
     if page.is_written_out(x, Op.NEG) and not page.is_written_out(y, Op.NEG):
         x, y = y, x
     if page.is_written_out(y, Op.NEG):
-        return _combined(page, value, page.text(x), page.text(y.src[0]), _MINUS)
+        return page.text(x), page.text(y.src[0])
     if y.is_const and _is_negative(y):
-        return _combined(page, value, page.text(x), page.constant(-content(y), y.dtype, y.lanes), _MINUS)
+        return page.text(x), page.constant(-content(y), y.dtype, y.lanes)
     return None
 
 
@@ -84,13 +85,13 @@ def _is_negative(constant: Value) -> bool:
     return str(held)[0] == "-" if constant.dtype.is_float else constant.dtype.is_signed and int(constant.dtype.least) < held < 0
 
 
-def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:
+def _combined(page: Page, value: Value, x: Text, y: Text, sign: Sign) -> Text:
     dtype, op = value.dtype, value.op
     if dtype in _AS_WRITTEN and value.lanes == 1 and op not in _BITWISE:
         return Text(f"{x.at(sign.left)}{sign.words}{y.at(sign.right)}", sign.rank, deeper(x, y))
     between, rank, depth = sign.words, sign.rank, deeper(x, y)
     if value.lanes > 1:
-        plain = between.join(_sides(op, x, y, sign))
+        plain = between.join(sides(op, x, y, sign))
         if not (dtype.is_signed and op in _WRAPS):
             return Text(plain, rank, depth)
         word, unsigned = page.type_of(dtype, value.lanes), page.vector_word(unsigned_word(page, dtype), value.lanes)
@@ -100,7 +101,7 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:
     if dtype.is_signed and dtype.bits >= 32 and op in _WRAPS:
         words = _unsigned(page, value, x, y, sign)
         return Text(f"({page.word(dtype)})({words})", UNARY, depth, (words, rank))
-    left, right = _sides(op, x, y, sign)
+    left, right = sides(op, x, y, sign)
     if dtype.bits >= 32:
         return Text(f"{left}{between}{right}", rank, depth)
     if not dtype.is_float and (op is Op.SHL or (op is Op.MUL and dtype.bits == 16 and not dtype.is_signed)):
@@ -111,7 +112,7 @@ def _combined(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> Text:
     return Text(f"({page.word(dtype)})({words})", UNARY, depth)
 
 
-def _sides(op: Op, x: Text, y: Text, sign: _Sign) -> tuple[str, str]:
+def sides(op: Op, x: Text, y: Text, sign: Sign) -> tuple[str, str]:
     """Both operands; compilers warn of an & within a | that stands without parentheses, and of the like."""
     if op in _BITWISE:
         left, right = (t.at(sign.rank if t.rank == sign.rank else UNARY) for t in (x, y))
@@ -119,7 +120,7 @@ def _sides(op: Op, x: Text, y: Text, sign: _Sign) -> tuple[str, str]:
     return x.at(sign.left), y.at(sign.right)
 
 
-def _unsigned(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> str:
+def _unsigned(page: Page, value: Value, x: Text, y: Text, sign: Sign) -> str:
     """A signed operation in unsigned arithmetic; one unsigned operand makes the other one so."""
     op = value.op
 
@@ -136,9 +137,9 @@ def _unsigned(page: Page, value: Value, x: Text, y: Text, sign: _Sign) -> str:
     return f"{left}{sign.words}{right}"
 
 
-def _logical(value: Value, x: Text, y: Text) -> Text:
+def logical(value: Value, x: Text, y: Text) -> Text:
     if value.lanes > 1:
-        sign = _SIGNS[value.op]
+        sign = SIGNS[value.op]
         return Text(f"{x.at(UNARY)}{sign.words}{y.at(UNARY)}", sign.rank, deeper(x, y))
     if value.op is Op.XOR:
         return Text(f"{x.at(PLUS)} != {y.at(PLUS)}", EQUAL, deeper(x, y))
@@ -231,7 +232,7 @@ def reciprocal(page: Page, value: Value) -> Text:
 def maximum(page: Page, value: Value) -> Text:
     """MAX; its operands are names or constants. NaN if a float operand is."""
     first, second = value.src
-    x, y = (page.text(second), page.text(first)) if first.is_const else _in_order(page.text(first), page.text(second))
+    x, y = (page.text(second), page.text(first)) if first.is_const else in_order(page.text(first), page.text(second))
     dtype, depth = value.dtype, 1
     quick = page.dialect.fast_functions.get((Op.MAX, dtype)) if page.fast else None
     if quick is not None:

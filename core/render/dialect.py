@@ -126,3 +126,6 @@ class Dialect:
     matrix: Mapping[object, str] = field(default_factory=dict)  # by name of a matrix instruction's layout: the helper that is it
     images: ImageWords | None = None
     extra_reserved: str = field(default=r"(?!)")  # a pattern of further words no argument may be called
+    declare: str = "{t} {name} = {x};"  # of a value
+    register: str = "{t} {name} = {x};"  # of what is assigned to later
+    loop: str = "for ({t} {name} = 0; {name} < {end}; {name}++) {{"

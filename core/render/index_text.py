@@ -16,11 +16,14 @@ _CLASSES = {"g": 0, "l": 1, "r": 2}  # letters of names
 def index(page: Page, value: Value) -> Text:
     """SUM, PRODUCT, DIV, MOD."""
     operands = [page.text(s) for s in value.src]
-    if not value.dtype.is_index:
-        return _wrapping(page, value, operands)
+    return arithmetic(value, operands) if value.dtype.is_index else _wrapping(page, value, operands)
+
+
+def arithmetic(value: Value, operands: list[Text]) -> Text:
+    """An operation on indices, its operands written."""
     if value.op is Op.SUM:
         constant, factors = coefficients(value)
-        return _sum([*zip(factors, operands, strict=True)], constant)
+        return sum_of([*zip(factors, operands, strict=True)], constant)
     if value.op is Op.PRODUCT:
         operands.sort(key=lambda t: _standing((1, t)))
         return Text("*".join(_factors(operands)), TIMES, deeper(*operands))
@@ -39,7 +42,7 @@ def _standing(term: Term) -> tuple[bool, int, int, str]:
     return factor < 0, -abs(factor), kind if kind < 3 and text.is_name else 3, text.words
 
 
-def _sum(terms: list[Term], constant: int) -> Text:
+def sum_of(terms: list[Term], constant: int) -> Text:
     """Σ coefficient·term + constant; positive and large coefficients first."""
     if len(terms) > 1:
         terms = sorted(terms, key=_standing)
@@ -132,14 +135,14 @@ def _turned(page: Page, x: Value, limit: int, negated: bool) -> Text | None:
         return None
     rest = limit - constant
     if not left:  # rest > -right: right > -rest
-        sign, first, second = ("<=" if negated else ">"), _sum(_texts(page, right), 0), Text(str(-rest), PRIMARY)
+        sign, first, second = ("<=" if negated else ">"), sum_of(_texts(page, right), 0), Text(str(-rest), PRIMARY)
         if not _fits(right, 0, x.dtype) or not int(x.dtype.least) < -rest <= int(x.dtype.greatest):
             return None
     else:
         to_left, to_right = max(-rest, 0), max(rest, 0)
         if not _fits(left, to_left, x.dtype) or not _fits(right, to_right, x.dtype):
             return None
-        sign, first, second = (">=" if negated else "<"), _sum(_texts(page, left), to_left), _sum(_texts(page, right), to_right)
+        sign, first, second = (">=" if negated else "<"), sum_of(_texts(page, left), to_left), sum_of(_texts(page, right), to_right)
     return Text(f"{first.at(PLUS)} {sign} {second.at(PLUS)}", ORDER, deeper(first, second))
 
 

@@ -21,7 +21,7 @@ _MENTIONS: dict[Op, Callable[[Value], tuple[Value, ...]]] = {  # where that is n
     **dict.fromkeys((Op.BARRIER, Op.END, Op.SPECIAL), lambda value: ()),
     Op.ACC: lambda value: value.src[:1],
 }
-_BY_NAME = frozenset((Op.MAX, Op.EXTRACT, Op.SIN))
+BY_NAME = frozenset((Op.MAX, Op.EXTRACT, Op.SIN))  # whose operands' texts may stand in theirs more than once
 _ATOMS = frozenset((Op.SPECIAL, Op.RANGE, Op.VARIABLE, Op.CONST))
 _CHEAP = frozenset((Op.SUM, Op.PRODUCT, Op.LESS))
 _CHEAP_TERMS = 3
@@ -42,9 +42,9 @@ def operands(value: Value) -> tuple[Value, ...]:
     return value.src if mentions is None else mentions(value)
 
 
-def place(body: tuple[Value, ...]) -> Placement:
-    """Where each value of a body is written."""
-    return _Placing(body).run()
+def place(body: tuple[Value, ...], by_name: frozenset[Op] = BY_NAME) -> Placement:
+    """Where each value of a body is written. by_name: operations that ask for names as their operands."""
+    return _Placing(body, by_name).run()
 
 
 class _Placing:
@@ -54,8 +54,9 @@ class _Placing:
     in. named: it must be a name where it is used. stores: where stores and barriers are. updated: where each register is assigned.
     """
 
-    def __init__(self, body: tuple[Value, ...]) -> None:
+    def __init__(self, body: tuple[Value, ...], by_name: frozenset[Op]) -> None:
         self.body = body
+        self.by_name = by_name
         self.position = {value: at for at, value in enumerate(body)}
         self.uses = [0] * len(body)
         self.user = [0] * len(body)
@@ -105,7 +106,7 @@ class _Placing:
                     user[there] = at
                     if line > latest[there]:
                         latest[there] = line
-            if op in _BY_NAME:
+            if op in self.by_name:
                 self._name_operands(value)
         return Placement(inline, dead)
 

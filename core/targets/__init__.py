@@ -4,7 +4,8 @@ from core.targets.c import C
 from core.targets.cuda import CUDA
 from core.targets.opencl import OPENCL
 from core.targets.target import Target
+from core.targets.wgsl import WGSL
 
-TARGETS: dict[str, Target] = {target.name: target for target in (OPENCL, C, CUDA)}
+TARGETS: dict[str, Target] = {target.name: target for target in (OPENCL, C, CUDA, WGSL)}
 
 __all__ = ["TARGETS", "Target"]

@@ -87,7 +87,7 @@ def resources(nest: Nest, context: Context) -> list[tuple[str, int, int]]:
     if device.lanes_max is not None:
         found.append(("work-items of a group", lanes, device.lanes_max))
     if nest.of_kind(AxisKind.GROUP):
-        found.append(("bytes of local memory", shared_bytes(nest), device.shared_max))
+        found.append(("bytes of local memory", shared_bytes(nest, device.least_shared), device.shared_max))
     return found
 
 
@@ -99,15 +99,15 @@ def expanded_elements(nest: Nest) -> int:
     return extent_of(tuple(a for a in nest.expanded if a not in nest.tile.axes)) * max(f.elements for f in (layout.a, layout.b, layout.c))
 
 
-def shared_bytes(nest: Nest) -> int:
-    """Local memory of a work-group: per grouped reduce a slot for each lane and each upcast element."""
+def shared_bytes(nest: Nest, least: int) -> int:
+    """Local memory of a work-group: per grouped reduce a slot, of `least` bytes or more, for each lane and each upcast element."""
     lanes = extent_of(nest.of_kind(AxisKind.LOCAL, AxisKind.GROUP, AxisKind.MID))
     elements = extent_of(nest.of_kind(AxisKind.UPCAST))
     grouped = nest.of_kind(AxisKind.GROUP)
     total = 0
     for instance in nest.sites.instances:
         if any(not a.wires.isdisjoint(instance.axes) for a in grouped):
-            total += lanes * elements * slot_dtype(nest.kernel.nodes[instance.node].dtype).itemsize
+            total += lanes * elements * max(slot_dtype(nest.kernel.nodes[instance.node].dtype).itemsize, least)
     return total
 
 
