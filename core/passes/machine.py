@@ -13,7 +13,7 @@ class Machine:
 
     vectors: values of several lanes exist. computes_vectors: and may be computed with, not only moved. images: image arguments exist.
     saturates: a cast of any float to an integer is defined, whatever comes out where the value is out of range. total: so are quotients and
-    shifts of whatever is not a constant. lacks: types that it has not, besides float64 where the device has none.
+    shifts of whatever is not a constant. lacks: types that it has not, whatever the device.
     """
 
     target: str

@@ -7,7 +7,7 @@ first made a float32 that lies on the same side of every such tie, and on it onl
 
 from __future__ import annotations
 
-from core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, UINT32, DType
+from core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT32, DType
 from core.ir.op import Op
 from core.ir.parts import content, like
 from core.ir.value import Value, alu, cast, constant, make
@@ -48,7 +48,8 @@ def narrowed(value: Value, narrow: DType) -> Value:
 def _as_integer(value: Value) -> Value:
     if not value.dtype.is_index:
         return value
-    return make(Op.CAST, INT64, (value,), None, value.lanes, (value.lo, value.hi))
+    fits = value.lo is not None and value.hi is not None and INT32.least <= value.lo and value.hi <= INT32.greatest
+    return make(Op.CAST, INT32 if fits else INT64, (value,), None, value.lanes, (value.lo, value.hi))
 
 
 def _unless_exact(value: Value, lo: int, hi: int, narrow: DType) -> Value:

@@ -49,7 +49,7 @@ class WgslPrinter(Printer):
         x, y, z = self.listing.local_size or (1, 1, 1)
         helpers = [self.dialect.helpers[name].text for name, _ in self.page.helpers]
         functions = [*helpers, *self.arrays.functions.values()]
-        mentioned = "\n".join([*functions, *self.lines])
+        mentioned = "\n".join([*self.arrays.functions.values(), *self.lines])
         unused = [f"  _ = {name};" for name, _ in self.bindings if not _is_in(name.removeprefix("&"), mentioned)]
         inputs = [f"@builtin({builtin}) {name}: vec3<u32>" for name, builtin in _INPUTS.items() if _is_in(name, mentioned)]
         opening = self.dialect.sized_head.format(name=self.listing.name, params=", ".join(inputs), x=x, y=y, z=z)
@@ -70,7 +70,7 @@ class WgslPrinter(Printer):
             self.bindings.append((f"&{array.name}", words))
         for number, (name, _, _) in enumerate(self.listing.variables, len(self.listing.params)):
             text = self.page.variables[name] = self.page.names.variable(name)
-            self.bindings.append((text.words, self.dialect.variable.format(k=number, name=text.words)))
+            self.bindings.append((f"&{text.words}", self.dialect.variable.format(k=number, name=text.words)))
 
     def _shared(self, value: Value) -> None:
         array = self.arrays.declare(value, self.page.names.next("s").words)

@@ -1,8 +1,8 @@
 """Buffers and local arrays of WGSL, and their accesses.
 
-There are no pointers to other types. So an array that is only accessed in vectors of so many lanes is declared as one of those, and any other
-as one of scalars. A buffer's elements of 8 or 16 bits share words of 32 with their neighbours, which other work-items may be writing: what is
-less than a whole word is written by two atomic operations that touch its own bits alone.
+There are no pointers to other types. So an array that is only accessed in vectors of so many lanes is declared as one of those, and any
+other as one of scalars. A buffer's elements of 8 or 16 bits share words of 32 with their neighbours, which other work-items may be writing:
+what is less than a whole word is written by two atomic operations that touch its own bits alone.
 """
 
 from __future__ import annotations
@@ -136,13 +136,12 @@ class Arrays:
             lines = [f"fn {name}(i: i32, x: {self.page.type_of(dtype, lanes)}) {{"]
             if size < WORD:
                 mask, bits = f"{(1 << size) - 1:#x}u", _packed(dtype, "x", range(lanes), lanes, array.bits)
+                bits = f"({bits})" if lanes > 1 else bits
                 lines += [f"  let at = u32(i%{each})*{array.bits}u;", f"  atomicAnd(&{array.name}[i/{each}], ~({mask} << at));"]
-                lines.append(f"  atomicOr(&{array.name}[i/{each}], ({bits}) << at);")
+                lines.append(f"  atomicOr(&{array.name}[i/{each}], {bits} << at);")
             for k in range(size // WORD):
                 word, place = _packed(dtype, "x", range(k * each, (k + 1) * each), lanes, array.bits), _place(each, k)
-                lines.append(
-                    f"  atomicStore(&{array.name}[{place}], {word});" if array.atomic else f"  {array.name}[{place}] = {word};"
-                )
+                lines.append(f"  atomicStore(&{array.name}[{place}], {word});" if array.atomic else f"  {array.name}[{place}] = {word};")
             self.functions[name] = "\n".join([*lines, "}"])
         return name
 
@@ -175,5 +174,3 @@ def _packed(dtype: DType, name: str, lanes: range, of: int, bits: int) -> str:
         low = f"(u32({x}) & {(1 << bits) - 1:#x}u)" if dtype.is_signed else f"u32({x})" if dtype is BOOL else x
         parts.append(f"({low} << {(k - lanes.start) * bits}u)" if k > lanes.start else low)
     return " | ".join(parts)
-
-

@@ -10,7 +10,7 @@ import math
 
 from core.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, DType, Kind, Number
 from core.ir.op import Op
-from core.ir.parts import content, integer
+from core.ir.parts import coefficients, content, integer
 from core.ir.value import Value, bits_of
 from core.render import data_text, index_text
 from core.render.literals import shortest
@@ -43,7 +43,7 @@ class WgslPage(Page):
         return Text(str(number), PRIMARY if number >= 0 else UNARY)
 
     def _float(self, number: float, dtype: DType) -> Text:
-        """Infinities and NaN have no literal, and none of their bit patterns may be a constant expression; subnormals may be lost in one."""
+        """Infinities and NaN have no literal, nor may their bits be a constant expression; subnormals may be lost in one."""
         if not math.isfinite(number) or 0.0 < abs(number) < math.ldexp(1.0, 1 - dtype.exponent_max):
             helper = "half_of" if dtype is FLOAT16 else "float_of"
             return self.call(helper, Text(f"0x{bits_of(number, dtype):0{dtype.bits // 4}x}u", PRIMARY))
@@ -84,9 +84,9 @@ def index(page: Page, value: Value) -> Text:
     """SUM, PRODUCT, DIV, MOD, of an index or, where a gate may be closed, of what wraps: `i32` does."""
     operands = [page.text(s) for s in value.src]
     if value.op is Op.SUM:
-        constant, factors = value.arg  # type: ignore[misc]  # a SUM's
+        constant, factors = coefficients(value)
         if constant == _LEAST:  # 2147483648 is no literal of an i32
-            words = index_text.sum_of([*zip(factors, operands, strict=True)], constant + 1)  # type: ignore[has-type]
+            words = index_text.sum_of([*zip(factors, operands, strict=True)], constant + 1)
             return Text(f"{words.words} - 1", PLUS, words.depth)
     return index_text.arithmetic(value, operands)
 
@@ -124,9 +124,12 @@ def _combined(value: Value, x: Text, y: Text, sign: data_text.Sign) -> Text:
 
 def negation(page: Page, value: Value) -> Text:
     """NOT."""
+    inner = value.src[0]
     if value.dtype is BOOL:
+        if page.is_written_out(inner, Op.CMPNE) and inner.src[0].dtype.is_float:
+            return comparison(page, inner, negated=True)
         return data_text.negation(page, value)
-    x = page.text(value.src[0])
+    x = page.text(inner)
     return wrapped(value.dtype, Text(f"~{x.at(UNARY)}", UNARY, deeper(x)))
 
 
@@ -163,13 +166,25 @@ def maximum(page: Page, value: Value) -> Text:
     return page.call_of("greater_half" if value.dtype is FLOAT16 else "greater", x, y)
 
 
-def comparison(page: Page, value: Value) -> Text:
-    """CMPLT CMPNE."""
+def comparison(page: Page, value: Value, *, negated: bool = False) -> Text:
+    """CMPLT CMPNE. Of floats, which a device may believe to be no NaN, by a function that looks at bits; negated: of integers, or CMPNE."""
     a, b = value.src
-    if value.op is Op.CMPNE and a is b and a.dtype.is_float and not page.fast:
-        x = page.text(a)
-        return page.call("is_nan", x if a.dtype is FLOAT32 else Text(f"f32({x.words})", PRIMARY, deeper(x)))
-    return data_text.comparison(page, value)
+    if not a.dtype.is_float or page.fast:
+        return data_text.comparison(page, value, negated=negated)
+    x, y = (_single(page, s) for s in (a, b))
+    if value.op is Op.CMPLT:
+        return page.call_of("is_less", x, y)
+    if a is b:
+        found = page.call("is_nan", x)
+    else:
+        found = page.call_of("differ", *((y, x) if a.is_const else (x, y)))
+    return Text(f"!{found.words}", UNARY, found.depth + 1) if negated else found
+
+
+def _single(page: Page, value: Value) -> Text:
+    """A float as a float32."""
+    x = page.text(value)
+    return x if value.dtype is FLOAT32 else Text(f"f32({x.words})", PRIMARY, deeper(x))
 
 
 def where(page: Page, value: Value) -> Text:

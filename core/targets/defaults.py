@@ -76,7 +76,10 @@ DEFAULTS: dict[str, DeviceOptions] = {
 
 CALLED = frozenset(("c", "llvm"))  # a plain function: nothing is launched, so there are no work-items, groups or limits on them
 NO_VECTORS = frozenset(("c",))  # plain ISO C has no vector types; its compiler makes vectors of loops
-NO_FLOAT64 = frozenset(("metal", "wgsl"))  # neither language has a double
+LACKS: dict[str, frozenset[str]] = {  # dtypes a language has not, whatever its device
+    "metal": frozenset(("float64",)),
+    "wgsl": frozenset(("int64", "uint64", "float64")),
+}
 FOUR_LANES = frozenset(("cuda", "hip", "metal", "ptx", "wgsl"))  # languages of gpus alone: a cpu's wide values do not exist
 
 # Architectures known by name, where one selects dtypes and tensor cores.

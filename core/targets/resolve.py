@@ -13,7 +13,7 @@ from typing import Any
 from core.device import DeviceOptions, TensorCore, Triple
 from core.dtypes import DTYPES
 from core.errors import Pointer, Said, TargetError, WireError
-from core.targets.defaults import ARCHES, CALLED, DEFAULTS, FOUR_LANES, NO_FLOAT64, NO_VECTORS, tensor_cores_of
+from core.targets.defaults import ARCHES, CALLED, DEFAULTS, FOUR_LANES, LACKS, NO_VECTORS, tensor_cores_of
 
 DEVICE = Pointer("/device")
 _KEYS = tuple(field.name for field in fields(DeviceOptions))
@@ -158,7 +158,7 @@ def _check_target(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> 
                 raise refuse(name, "launch, and so no limit on one")
     if target in NO_VECTORS and device.supports_float4:
         raise refuse("supports_float4", "vectors")
-    if target in NO_FLOAT64 and device.float64:
+    if "float64" in LACKS.get(target, ()) and device.float64:
         raise refuse("float64", "float64")
     if target in FOUR_LANES and device.device_class == "cpu":
         raise refuse("device_class", "cpu: it is a language of gpus")

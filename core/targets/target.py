@@ -18,9 +18,10 @@ class Target:
     """One language programs are rendered in.
 
     defaults: the device options of a request that overrides none. legalize: a raw graph (its SINK) to one that uses only what the
-    target has; raises TargetError for what can't be, and tells a watch each value and what became of it. render: the text. called: the
-    program is a plain function, so it has no launch sizes and every parallel axis is a loop. images: image arguments exist. index64: 64-bit
-    integers exist. sized: the text says how many work-items a group has, so that no runtime can choose. promises: what can't be held even in software, in words, for `/targets`.
+    target has; raises TargetError for what can't be, and tells a watch each value and what became of it. render: the text; raises
+    TargetError for more arguments than a program may have. called: the program is a plain function, so it has no launch sizes and every
+    parallel axis is a loop. images: image arguments exist. index64: 64-bit integers exist. sized: the text says how many work-items a group
+    has, so that no runtime can choose. promises: what can't be held even in software, in words, for `/targets`.
     """
 
     name: str

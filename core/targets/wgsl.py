@@ -7,7 +7,7 @@ leaves open too.
 from __future__ import annotations
 
 from core.device import DeviceOptions
-from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, UINT64
+from core.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32
 from core.errors import TargetError
 from core.ir.op import Op
 from core.ir.walk import Graph
@@ -15,8 +15,8 @@ from core.linear.listing import Listing
 from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import wgsl
-from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
-from core.targets.defaults import DEFAULTS
+from core.render.dialect import Dialect, NarrowWords, Preamble, VectorWords
+from core.targets.defaults import DEFAULTS, LACKS
 from core.targets.target import Target, Watch
 from core.targets.wgsl_words import HELPERS, RESERVED
 
@@ -46,7 +46,9 @@ DIALECT = Dialect(
     barrier="workgroupBarrier();",
     barrier_of_buffers="storageBarrier(); workgroupBarrier();",
     space={},
-    functions={(Op.EXP2, FLOAT32): "precise_exp2", (Op.LOG2, FLOAT32): "precise_log2", (Op.SIN, FLOAT32): "precise_sin", (Op.SQRT, FLOAT32): "sqrt"},
+    functions={
+        (Op.EXP2, FLOAT32): "precise_exp2", (Op.LOG2, FLOAT32): "precise_log2", (Op.SIN, FLOAT32): "precise_sin", (Op.SQRT, FLOAT32): "sqrt",
+    },
     fast_functions={(Op.EXP2, FLOAT32): "exp2", (Op.LOG2, FLOAT32): "log2", (Op.SIN, FLOAT32): "sin"},
     saturate="",
     reinterpret="",
@@ -67,7 +69,13 @@ DIALECT = Dialect(
 )  # fmt: skip
 
 MACHINE = Machine(
-    target="wgsl", vectors=True, images=False, saturates=True, computes_vectors=False, total=True, lacks=frozenset((INT64, UINT64))
+    target="wgsl",
+    vectors=True,
+    images=False,
+    saturates=True,
+    computes_vectors=False,
+    total=True,
+    lacks=frozenset(DTYPES[name] for name in LACKS["wgsl"]),
 )
 
 
@@ -78,24 +86,30 @@ def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) ->
 
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A module of WGSL with one entry point. Raises TargetError where it would have more bindings than a device must take."""
-    for count, most, what in ((len(listing.params), MAX_STORAGE_BUFFERS, "buffers"), (len(listing.variables), MAX_UNIFORM_BUFFERS, "variables")):
+    for count, most, what in (
+        (len(listing.params), MAX_STORAGE_BUFFERS, "buffers"),
+        (len(listing.variables), MAX_UNIFORM_BUFFERS, "variables"),
+    ):
         if count > most:
             raise TargetError("/ast", target="wgsl", feature=f"room for {count} {what}: a device need take no more than {most}")
     return wgsl.render(listing, device, DIALECT)
 
 
-PROMISES = (
-    "NaN, infinities: WGSL lets a device assume that there are none. MAX, EXP2, LOG2, SIN, CMPNE of a value with itself and conversions "
-    "to float16 and bfloat16 go by bits and keep their rules everywhere; ADD, MUL, RECIP, SQRT and other comparisons keep them as far as "
-    "the device's arithmetic does.",
-    "Rounding: WGSL fixes no mode. ADD, MUL and conversions of integers to float32 round once, as the device rounds; RECIP is within 2.5 ulp "
-    "while its operand is from 2**-126 to 2**126 in size, SQRT within 4.5 ulp. Where float16 is true, this holds of float16 too.",
-    "Subnormals: where float16 is true, a device may take those of float16 for zeros.",
+_NAN = (
+    "NaN and infinities: WGSL lets a device assume that arithmetic meets neither. CMPLT, CMPNE, MAX, EXP2, LOG2, SIN and conversions go "
+    "by bits and keep their rules everywhere; ADD, MUL, RECIP and SQRT keep them as far as the device's own arithmetic does."
+)
+_ROUNDING = (
+    "Rounding: WGSL fixes no mode. ADD, MUL and conversions of integers to float32 round once, as the device rounds; RECIP is within "
+    "2.5 ulp while its operand is from 2**-126 to 2**126 in size, SQRT within 4.5 ulp. Where float16 is true, this holds of float16 too."
+)
+_SUBNORMALS = "Subnormals: where float16 is true, a device may take those of float16 for zeros."
+_BINDINGS = (
     "Bindings: argument k is binding k of group 0, buffers as storage buffers (at most 8), variables as uniform buffers (at most 12). A "
-    "buffer's size is rounded up to a multiple of 4 bytes, and to 16 bytes where it would be less.",
+    "buffer's size is rounded up to a multiple of 4 bytes, and to 16 bytes where it would be less."
 )
 
 WGSL = Target(
     name="wgsl", file_suffix="wgsl", defaults=DEFAULTS["wgsl"], legalize=legalize, render=render, called=False, images=False, index64=False,
-    sized=True, promises=PROMISES,
+    sized=True, promises=(_NAN, _ROUNDING, _SUBNORMALS, _BINDINGS),
 )  # fmt: skip

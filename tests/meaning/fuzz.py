@@ -1,6 +1,6 @@
 """Random kernels under random legal schedules, compared with what they mean, for as long as one likes.
 
-    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `cuda`, `emulated`
+    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `cuda`, `wgsl`, `emulated`
     python -m tests.meaning.fuzz --replay FILE --target c                 one request again
 
 Each kernel is drawn from its seed and number alone, so a line of the report is enough to have it again. A failing case is made smaller
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from core.compiler import compile_kernel
-from core.errors import KernelError, LimitExceeded
+from core.errors import KernelError, LimitExceeded, TargetError
 from core.linear.listing import Listing
 from core.program import Program
 from core.request import Request
@@ -29,6 +29,7 @@ from tests.meaning.choices import Choices, smaller
 from tests.meaning.harness import PROCESSES
 from tests.meaning.random_kernels import random_kernel
 from tests.meaning.random_schedules import initial_nest, random_schedule
+from tests.tools.wgsl import keeps_specials
 
 Json = dict[str, Any]
 
@@ -55,6 +56,15 @@ CUDA: tuple[Json, ...] = (
     {"global_max": [4, 3, 5]},
     {"lanes_max": 16, "shared_max": 512},
     {"alignment": 64},
+    {"has_local": False, "has_shared": False},
+)
+WGSL: tuple[Json, ...] = (
+    {},
+    {},
+    {"float16": True},
+    {"supports_float4": False},
+    {"global_max": [4, 3, 5]},
+    {"lanes_max": 16, "shared_max": 512},
     {"has_local": False, "has_shared": False},
 )
 SEEDS: tuple[tuple[tuple[int, bool], ...], ...] = (((0, False), (1, False)), ((2, False), (3, False)), ((0, False), (1, True)))
@@ -104,11 +114,14 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
     match target:
         case "cuda":
             device: Json = {"target": "cuda", **choices.one_of(CUDA)}
+        case "wgsl":
+            device = {"target": "wgsl", **choices.one_of(WGSL)}
         case "opencl" | "emulated":
             device = {"target": "opencl", **choices.one_of(OPENCL)}
         case _:
             device = {"target": "c"}
-    seeds = choices.one_of(SEEDS[: 3 if target != "emulated" else 2])
+    plain = target == "emulated" or (target == "wgsl" and not keeps_specials(ast))
+    seeds = choices.one_of(SEEDS[: 2 if plain else 3])
     bodies: list[Json] = []
     programs: list[Json] = []
     listings: list[Listing] = []
@@ -129,6 +142,8 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
             program, listing = compiled_with_listing(body)
         except LimitExceeded:
             continue
+        except TargetError as error:
+            return error.category
         except Exception as error:
             raise CompilerFails(body, error) from error
         bodies.append(body)

@@ -9,7 +9,7 @@ import ctypes
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -29,6 +29,7 @@ from service.device.opencl import begin
 from service.device.run import Ran, Runner, bound
 from tests.tools.cuda.emulator import CudaRunner
 from tests.tools.guarded import Guarded
+from tests.tools.wgsl.runner import WgslRunner
 
 Json = dict[str, Any]
 TARGETS = ("opencl", "c")
@@ -60,13 +61,14 @@ class CRunner:
         return guarded.ran()
 
 
+_RUNNERS: dict[str, Callable[[], Any]] = {"opencl": lambda: Runner((0, 0)), "c": CRunner, "cuda": CudaRunner, "wgsl": WgslRunner}
 _runners: dict[str, Any] = {}  # in the process that runs programs
 
 
 def runner_of(target: str) -> Any:
     """What builds and runs programs in this process, made when it is first needed."""
     if target not in _runners:
-        _runners[target] = Runner((0, 0)) if target == "opencl" else CudaRunner() if target == "cuda" else CRunner()
+        _runners[target] = _RUNNERS[target]()
     return _runners[target]
 
 
@@ -109,16 +111,17 @@ def compiled(ast: Json, target: str, optimize: object = "none", device: Json | N
 
 def run_opencl(program: Program, buffers: Mapping[int, Array], variables: Mapping[str, int] | None = None) -> Ran:
     """What an OpenCL program leaves in its buffers. Raises ProcessExpired where it ends its process."""
-    return _run("opencl", program, buffers, variables)
+    return run("opencl", program.to_json(), buffers, variables)
 
 
 def run_c(program: Program, buffers: Mapping[int, Array], variables: Mapping[str, int] | None = None) -> Ran:
     """The same for a C program."""
-    return _run("c", program, buffers, variables)
+    return run("c", program.to_json(), buffers, variables)
 
 
-def _run(target: str, program: Program, buffers: Mapping[int, Array], variables: Mapping[str, int] | None) -> Ran:
-    future = PROCESSES.of(target).schedule(_ran, args=[target, program.to_json(), dict(buffers), dict(variables or {})], timeout=SECONDS)
+def run(target: str, program: Json, buffers: Mapping[int, Array], variables: Mapping[str, int] | None = None) -> Ran:
+    """What a program of this target leaves in its buffers."""
+    future = PROCESSES.of(target).schedule(_ran, args=[target, program, dict(buffers), dict(variables or {})], timeout=SECONDS)
     ran: Ran = future.result()
     return ran
 

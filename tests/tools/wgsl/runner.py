@@ -1,13 +1,17 @@
 """Programs of the target wgsl on Mesa's lavapipe, by wgpu: the same interface as a device's runner.
 
-The device is asked for no more than WebGPU promises of every one. Each buffer lies between guard zones; the bytes that fill up its last word
-are part of the zone behind it. To be used in a process that may die.
+The device is asked for no more than WebGPU promises of every one. Each buffer lies between guard zones; the bytes that fill up its last
+word are part of the zone behind it. To be used in a process that may die.
+
+Mesa's compiler for the processor leaves every loop of an invocation for good after 65535 turns of all its loops together
+(`LP_MAX_TGSI_LOOP_ITERATIONS`), without a word: longer programs don't fit this device.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +22,8 @@ from service.device.run import GUARD, GUARD_BYTE, NotBuilt, Ran, Unfit, bound, l
 
 Json = dict[str, Any]
 LEAST = 16  # bytes of a binding: an element of the widest vector
+TURNS = 65535
+_LOOP = re.compile(r"^( *)for \(var r\d+ = 0; r\d+ < (.*); r\d+\+\+\) \{")
 LIMITS = {
     "max-storage-buffers-per-shader-stage": 8, "max-uniform-buffers-per-shader-stage": 12, "max-compute-workgroup-storage-size": 16384,
     "max-compute-invocations-per-workgroup": 256, "max-compute-workgroup-size-x": 256, "max-compute-workgroup-size-y": 256,
@@ -46,6 +52,8 @@ class WgslRunner:
         """One launch on copies of the buffers. Raises Unfit where the device has no room for them."""
         values = bound(program["arguments"], variables)
         launch = launch_of(program, values)
+        if turns(program["source"], values) > TURNS:
+            raise Unfit(f"loops of more than {TURNS} turns")
         assert launch.group is not None
         groups = [items // size for items, size in zip(launch.items, launch.group, strict=True)]
         usage = self._wgpu.BufferUsage
@@ -85,3 +93,20 @@ class WgslRunner:
         work.dispatch_workgroups(*groups)
         work.end()
         self._device.queue.submit([encoder.finish()])
+
+
+def turns(source: str, values: Mapping[str, int]) -> int:
+    """How often the loops of an invocation turn, all together. values: of the variables, by the names their arguments have."""
+    names = {name: str(value) for own, value in values.items() for name in (own, f"arg_{own}")}
+    total, around = 0, [1]
+    for line in source.splitlines():
+        found = _LOOP.match(line)
+        if found is None:
+            continue
+        depth = len(found[1]) // 2
+        end = re.sub(r"[A-Za-z_]\w*", lambda word: names.get(word[0], "1"), found[2])
+        del around[depth:]
+        around += [around[-1]] * (depth - len(around))
+        around.append(around[-1] * max(int(eval(end.replace("/", "//"), {"__builtins__": {}})), 0))
+        total += around[-1]
+    return total
