@@ -18,6 +18,7 @@ from core.linear.listing import Listing
 from core.render import wgsl_text
 from core.render.c_family import EXPRESSIONS, STATEMENTS, Printer, letter_of
 from core.render.dialect import Dialect
+from core.render.memory_text import gate_of
 from core.render.text import PRIMARY, Text
 from core.render.wgsl_memory import Arrays
 from core.render.wgsl_text import WgslPage
@@ -83,13 +84,13 @@ class WgslPrinter(Printer):
     def _load(self, value: Value) -> None:
         parts = access(value)
         read = self.arrays.load(value, parts, self._place(value, parts))
-        if parts.gate is None or parts.alternative is None:
+        gate = gate_of(self.page, parts)
+        if gate is None or parts.alternative is None:
             self._written(value, read)
             return
         name = self.page.names.next(letter_of(value))
-        alternative, gate = self.page.text(parts.alternative), self.page.text(parts.gate)
-        self._line(value, self.dialect.register.format(name=name.words, x=alternative.words))
-        self._line(value, f"if ({gate.words}) {{ {name.words} = {read.words}; }}")
+        self._line(value, self.dialect.register.format(name=name.words, x=self.page.text(parts.alternative).words))
+        self._line(value, f"if ({self.page.text(gate).words}) {{ {name.words} = {read.words}; }}")
         self.page.texts[value] = name
 
     def _place(self, value: Value, parts: Access) -> Text:
@@ -109,12 +110,12 @@ class WgslPrinter(Printer):
             name = self.page.names.next("v")
             self._line(value, self.dialect.declare.format(name=name.words, x=stored.words))
             stored = name
-        lines = self.arrays.store(parts, place, stored)
-        if parts.gate is None:
+        lines, gate = self.arrays.store(parts, place, stored), gate_of(self.page, parts)
+        if gate is None:
             for line in lines:
                 self._line(value, line)
         else:
-            self._line(value, f"if ({self.page.text(parts.gate).words}) {{ {' '.join(lines)} }}")
+            self._line(value, f"if ({self.page.text(gate).words}) {{ {' '.join(lines)} }}")
 
 
 WgslPrinter.statements = {
