@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core.dtypes import FLOAT32, DType
 from core.ir.op import OPS, Op
-from core.ir.parts import access, content, integer
+from core.ir.parts import access, content, integer, without_tokens
 from core.ir.value import Value, cast, constant, make
 from core.ir.walk import Graph, with_sources
 from core.passes.rounding import unrounded
@@ -30,6 +30,7 @@ class _Apart:
     def __init__(self) -> None:
         self.whole: dict[Value, Value] = {}
         self.parts: dict[Value, tuple[Value, ...]] = {}
+        self.narrow: dict[Value, Value] = {}  # loads that widened, and what reads the elements instead
 
     def visit(self, value: Value) -> None:
         if value.lanes == 1:
@@ -65,8 +66,14 @@ class _Apart:
             found = self.whole[value] = make(Op.VECTOR, value.dtype, self.parts[value], None, value.lanes)
         return found
 
+    def _sources(self, value: Value) -> list[Value]:
+        """What the operands have become; what must only have happened before is an access still."""
+        src = value.src
+        count = len(without_tokens(value)) if value.op is Op.LOAD or value.op is Op.STORE else len(src)
+        return [self.vector(s) for s in src[:count]] + [self.narrow.get(s) or self.vector(s) for s in src[count:]]
+
     def _same(self, value: Value) -> Value:
-        src = tuple([self.vector(s) for s in value.src])
+        src = tuple(self._sources(value))
         return value if src == value.src else with_sources(value, src)
 
     def _scalar(self, value: Value) -> Value:
@@ -77,9 +84,8 @@ class _Apart:
             stored = parts.stored
             if stored is not None and stored.lanes > 1 and stored.dtype is not parts.array.dtype:
                 narrow = tuple([cast(unrounded(x, parts.array.dtype), parts.array.dtype) for x in self.lanes_of(stored)])
-                src = [
-                    self.vector(s) if s is not stored else make(Op.VECTOR, parts.array.dtype, narrow, None, stored.lanes) for s in value.src
-                ]
+                src = self._sources(value)
+                src[1 + len(parts.addresses)] = make(Op.VECTOR, parts.array.dtype, narrow, None, stored.lanes)
                 return with_sources(value, tuple(src))
         return self._same(value)
 
@@ -89,13 +95,13 @@ class _Apart:
         if value.dtype is not FLOAT32 or dtype is FLOAT32:
             self.whole[value] = self._same(value)
             return
-        src = [self.vector(s) for s in value.src]
+        src = self._sources(value)
         if parts.alternative is not None:
             narrow = tuple([_narrowed(x, dtype) for x in self.lanes_of(parts.alternative)])
             at = 2 + len(parts.addresses)
             alike = narrow[0].is_const and all(x is narrow[0] for x in narrow)
             src[at] = constant(content(narrow[0]), dtype, value.lanes) if alike else make(Op.VECTOR, dtype, narrow, None, value.lanes)
-        load = make(Op.LOAD, dtype, tuple(src), value.arg, value.lanes)
+        load = self.narrow[value] = make(Op.LOAD, dtype, tuple(src), value.arg, value.lanes)
         self.parts[value] = tuple([cast(make(Op.EXTRACT, dtype, (load,), lane), FLOAT32) for lane in range(value.lanes)])
 
 

@@ -47,7 +47,8 @@ DIALECT = Dialect(
     barrier_of_buffers="storageBarrier(); workgroupBarrier();",
     space={},
     functions={
-        (Op.EXP2, FLOAT32): "precise_exp2", (Op.LOG2, FLOAT32): "precise_log2", (Op.SIN, FLOAT32): "precise_sin", (Op.SQRT, FLOAT32): "sqrt",
+        (Op.EXP2, FLOAT32): "precise_exp2", (Op.LOG2, FLOAT32): "precise_log2", (Op.SIN, FLOAT32): "precise_sin",
+        (Op.SQRT, FLOAT32): "sqrt",
     },
     fast_functions={(Op.EXP2, FLOAT32): "exp2", (Op.LOG2, FLOAT32): "log2", (Op.SIN, FLOAT32): "sin"},
     saturate="",

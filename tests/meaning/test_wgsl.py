@@ -200,3 +200,16 @@ def test_nan_is_kept_by_whatever_goes_by_bits() -> None:
     assert [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 1]] == [held[n].tolist() for n in range(4)]
     assert [True, True, True, False] == np.isnan(held[4]).tolist()
     assert 2.0 == held[4][3]
+
+
+@pytest.mark.parametrize("target", ["wgsl", "cuda"])
+def test_halves_in_place_are_read_before_they_are_written(target: str) -> None:
+    """A load that widens a vector of halves is what a store to the same buffer comes after."""
+    k = Build()
+    ast = k.store(k.load("float16", [64], buffer="out0") * 0.5 + k.load("float16", [64])).ast()
+    body = {"ast": ast, "device": {"target": target, "float16": False}, "optimize": options_of("UPCAST 0 4, LOCAL 0 16")}
+    tried = Attempt([body], [compiled_with_listing(body)[0].to_json()], (), [(0, False)])
+
+    outcome = try_all(target, [tried])
+
+    assert ((), 1) == (outcome.differences, outcome.right)
