@@ -213,3 +213,21 @@ def test_halves_in_place_are_read_before_they_are_written(target: str) -> None:
     outcome = try_all(target, [tried])
 
     assert ((), 1) == (outcome.differences, outcome.right)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_halves_are_moved_and_reinterpreted_bit_by_bit(native: bool) -> None:
+    halves = np.array([1, 2, -0.0, np.inf, 6e-8, 65504, -np.inf, -1], np.float16)
+    bits = np.array([0x3C00, 0x7C00, 1, 0x8000, 0xFC00, 0x7BFF, 0x0400, 0x03FF], np.uint16)
+    k = Build()
+    x, u = k.load("float16", [8]), k.load("uint16", [8])
+    for term in (x.bitcast("uint16"), u.bitcast("float16"), x.bitcast("int16"), x.maximum("-inf"), k.const("inf", "float16", [8])):
+        k.store(term)
+    k.store(x.cast("float32"))
+    given = {n: np.zeros(8, np.uint16) for n in range(5)} | {5: np.zeros(8, np.float32), 6: halves, 7: bits}
+
+    held = ran(k.ast(), [], given, float16=native)
+
+    for n, expected in ((0, halves), (1, bits), (2, halves), (3, halves), (4, np.full(8, np.inf, np.float16))):
+        assert expected.view(np.uint16).tolist() == held[n].view(np.uint16).tolist(), n
+    assert halves.astype(np.float32).tolist() == held[5].tolist()
