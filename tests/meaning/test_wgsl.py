@@ -194,7 +194,7 @@ def test_nan_is_kept_by_whatever_goes_by_bits() -> None:
     a, b = k.load("float32", [4]), k.load("float32", [4])
     for term in (a < b, a.differs(b), a.differs(a), a.cast("bool"), a.maximum(b)):
         k.store(term)
-    given = {n: np.zeros(4, np.uint8) for n in range(4)} | {4: np.zeros(4, np.float32), 5: x, 6: y}
+    given: dict[int, Array] = {n: np.zeros(4, np.uint8) for n in range(4)} | {4: np.zeros(4, np.float32), 5: x, 6: y}
     held = ran(k.ast(), [], given)
 
     assert [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 1]] == [held[n].tolist() for n in range(4)]
@@ -221,10 +221,16 @@ def test_halves_are_moved_and_reinterpreted_bit_by_bit(native: bool) -> None:
     bits = np.array([0x3C00, 0x7C00, 1, 0x8000, 0xFC00, 0x7BFF, 0x0400, 0x03FF], np.uint16)
     k = Build()
     x, u = k.load("float16", [8]), k.load("uint16", [8])
-    for term in (x.bitcast("uint16"), u.bitcast("float16"), x.bitcast("int16"), x.maximum("-inf"), k.const("inf", "float16", [8])):
+    for term in (
+        x.bitcast("uint16"),
+        u.bitcast("float16"),
+        x.bitcast("int16"),
+        x.maximum(k.const("-inf", "float16", [8])),
+        k.const("inf", "float16", [8]),
+    ):
         k.store(term)
     k.store(x.cast("float32"))
-    given = {n: np.zeros(8, np.uint16) for n in range(5)} | {5: np.zeros(8, np.float32), 6: halves, 7: bits}
+    given: dict[int, Array] = {n: np.zeros(8, np.uint16) for n in range(5)} | {5: np.zeros(8, np.float32), 6: halves, 7: bits}
 
     held = ran(k.ast(), [], given, float16=native)
 
