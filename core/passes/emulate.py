@@ -7,6 +7,7 @@ Between `lower` and `narrow`. Afterwards
   values keep the narrow type, and a CAST leads from one form to the other;
 - bool has AND, OR, XOR, NOT and WHERE alone; there is no MULACC;
 - IDIV, REM, SHL, SHR and float-to-integer CAST are defined for every operand;
+- functions that a target lacks, or has only roughly, are arithmetic;
 - on targets without vectors every value has one lane; where vectors are only moved, nothing is computed with them.
 
 Sums and products over a loop stay in float32 and are rounded after it.
@@ -25,6 +26,7 @@ from core.ir.parts import access, content, param
 from core.ir.value import Value, alu, cast, constant, make
 from core.ir.walk import Graph, with_sources
 from core.passes.apart import apart
+from core.passes.elementary import elementary
 from core.passes.guarded import divided, non_zero, shifted, truncated
 from core.passes.machine import Machine
 from core.passes.moved import Moved, find_moved
@@ -50,6 +52,10 @@ def legalize(graph: Graph, device: DeviceOptions, machine: Machine, watch: Watch
     if machine.vectors and not machine.computes_vectors:
         graph, moved = apart(graph)
         changed = {**moved, **{value: moved.get(made, made) for value, made in changed.items()}}
+    wanted = machine.software if device.fast_math else machine.software | machine.rough
+    if wanted:
+        graph, computed = elementary(graph, wanted)
+        changed = {**computed, **{value: computed.get(made, made) for value, made in changed.items()}}
     if watch is not None:
         for value, made in changed.items():
             watch(value, made)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from core.dtypes import BOOL, DType
@@ -25,8 +23,8 @@ from core.reference.bounded import (
 
 def cast(a: Bounded, to: DType) -> Bounded:
     """Value conversion: floats truncate to integers (out of range: any value), integers keep low bits, floats round once."""
-    if a.dtype is to:
-        return replace(a, slack=None)
+    if a.dtype is to:  # nothing is converted: a product may still come unrounded to what it is added to
+        return a
     if to is BOOL:
         return _to_bool(a)
     if to.is_float:

@@ -29,6 +29,7 @@ from service.device.opencl import begin
 from service.device.run import Ran, Runner, bound
 from tests.tools.cuda.emulator import CudaRunner
 from tests.tools.guarded import Guarded
+from tests.tools.ptx.evaluator import PtxRunner
 from tests.tools.wgsl.runner import WgslRunner
 
 Json = dict[str, Any]
@@ -61,7 +62,13 @@ class CRunner:
         return guarded.ran()
 
 
-_RUNNERS: dict[str, Callable[[], Any]] = {"opencl": lambda: Runner((0, 0)), "c": CRunner, "cuda": CudaRunner, "wgsl": WgslRunner}
+_RUNNERS: dict[str, Callable[[], Any]] = {
+    "opencl": lambda: Runner((0, 0)),
+    "c": CRunner,
+    "cuda": CudaRunner,
+    "ptx": PtxRunner,
+    "wgsl": WgslRunner,
+}
 _runners: dict[str, Any] = {}  # in the process that runs programs
 
 

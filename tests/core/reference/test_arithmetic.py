@@ -219,3 +219,11 @@ def test_bits_are_kept_by_reinterpretation() -> None:
     assert [1, 0] == bits(bitcast(exact(UINT8, 2, 0), BOOL))
     assert [0x3F80] == bits(exact(BFLOAT16, 1.00390625))
     assert [0x3F82] == bits(exact(BFLOAT16, 1.01171875))
+
+
+def test_a_conversion_to_the_same_type_is_none() -> None:
+    """What is added to a product may come with it as one rounding, whether or not a conversion that does nothing stands between."""
+    product = arithmetic.mul(exact(FLOAT32, 3e38), exact(FLOAT32, 2.0))
+    total = arithmetic.add(cast(product, FLOAT32), exact(FLOAT32, -INF))
+
+    assert [INF] == error_of(total)
