@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from core import TargetError
 from service.binaries.binary import FORMATS, Recipe, Tool
-from service.binaries.cc import CLANG, GCC
+from service.binaries.cc import CLANG, CLANG_IR, GCC
 from service.binaries.compiler import Compiler
+from service.binaries.hip import HIP
 from service.binaries.nvrtc import NVRTC
 from service.binaries.opencl import OPENCL, attached
 from service.binaries.ptxas import PTXAS
@@ -32,6 +33,8 @@ TABLE = (  # of a target, the usual format comes first
     Row("cuda", "cubin", (NVRTC,)),
     Row("cuda", "ptx", (NVRTC,)),
     Row("ptx", "cubin", (PTXAS,)),
+    Row("hip", "hsaco", (HIP,)),
+    Row("llvm", "so", (CLANG_IR,)),
     Row("opencl", "clbin", (OPENCL,)),
 )
 COMPILERS: dict[str, Compiler] = {compiler.name: compiler for row in TABLE for compiler in row.compilers}
