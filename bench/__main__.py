@@ -6,6 +6,7 @@
     python -m bench profile [--corpus FILE …] [--sample N --seed S] [--kernel ID …]
     python -m bench cache [--json OUT]
     python -m bench faults [--only FAULT …] [--seconds 30] [--json OUT]
+    python -m bench start [--targets c cuda opencl] [--sample 16] [--json OUT]
     python -m bench soak [--compiles 100000] [--hits 1000000] [--seconds S] [--json OUT]
 
 A corpus is JSON Lines, gzipped or not: objects with `id` and `ast`. Without one, the project's own kernels are measured.
@@ -19,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import cache, compiling, faults, profiling, soak
+from bench import cache, compiling, faults, profiling, soak, start
 from bench.compare import compared
 from bench.kernels import OWN, Case, read_cases
 from bench.plot import svg
@@ -79,6 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     failing.add_argument("--rate", type=float, default=20.0, help="requests a second (20)")
     failing.add_argument("--seed", type=int, default=1337)
     failing.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
+    started = commands.add_parser("start", help="a fresh process: its own compiler, or stored binaries")
+    started.add_argument("--targets", nargs="+", choices=sorted(start.FORMATS), default=sorted(start.FORMATS), metavar="TARGET")
+    started.add_argument("--corpus", type=Path, nargs="+", default=[OWN], metavar="FILE", help="kernels, as JSON Lines")
+    started.add_argument("--sample", type=_positive, default=16, help="programs of each target (16)")
+    started.add_argument("--seed", type=int, default=1337, help="of the draw (1337)")
+    started.add_argument("--rounds", type=_positive, default=3, help="processes of each kind (3)")
+    started.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
     soaked = commands.add_parser("soak", help="does a service grow?")
     soaked.add_argument("--compiles", type=_positive, default=100_000, help="new kernels (100000)")
     soaked.add_argument("--hits", type=_positive, default=1_000_000, help="of earlier ones (1000000)")
@@ -156,6 +164,13 @@ def _faults(given: argparse.Namespace) -> None:
         raise ServerTrouble(f"{len(promises)} bounds are not kept, the first: {promises[0]}")
 
 
+def _start(given: argparse.Namespace) -> None:
+    found = start.measure(given.targets, given.corpus, given.sample, given.seed, given.rounds, _tell)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+    print(start.text(found))
+
+
 def _soak(given: argparse.Namespace) -> None:
     found = soak.measure(given.compiles, given.hits, given.seconds, _tell)
     if given.json:
@@ -174,6 +189,7 @@ COMMANDS = {
     "profile": _profile,
     "cache": _cache,
     "faults": _faults,
+    "start": _start,
     "soak": _soak,
 }
 

@@ -171,7 +171,7 @@ def test_what_a_compiler_refuses_is_told_with_the_place(
 def test_each_part_of_a_recipe_makes_another_key() -> None:
     recipe = Recipe("so", "x86-64", "gcc", "12", ("-O3",))
     others = [
-        replace(recipe, **other)  # type: ignore[arg-type]
+        replace(recipe, **other)
         for other in ({"format": "ptx"}, {"arch": "x86-64-v2"}, {"compiler": "clang"}, {"version": "13"}, {"options": ()})
     ]
     keys = {one.key(Key("0" * 64)) for one in (recipe, *others)} | {recipe.key(Key("1" * 64))}
