@@ -27,6 +27,7 @@ from bench.plot import svg
 from bench.processes import ServerTrouble
 from bench.report import summary, text
 from bench.run import read_run
+from bench.start_client import FORMATS
 from core import TARGETS
 
 
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     failing.add_argument("--seed", type=int, default=1337)
     failing.add_argument("--json", type=Path, metavar="OUT", help="store the measurement")
     started = commands.add_parser("start", help="a fresh process: its own compiler, or stored binaries")
-    started.add_argument("--targets", nargs="+", choices=sorted(start.FORMATS), default=sorted(start.FORMATS), metavar="TARGET")
+    started.add_argument("--targets", nargs="+", choices=sorted(FORMATS), default=sorted(FORMATS), metavar="TARGET")
     started.add_argument("--corpus", type=Path, nargs="+", default=[OWN], metavar="FILE", help="kernels, as JSON Lines")
     started.add_argument("--sample", type=_positive, default=16, help="programs of each target (16)")
     started.add_argument("--seed", type=int, default=1337, help="of the draw (1337)")

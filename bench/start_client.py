@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import http.client
 import json
-import math
 import os
 import resource
 import subprocess
@@ -21,11 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from core.reference import dtype_named, size_at
 from service.binaries.cc import GCC
 from service.binaries.nvrtc import NVRTC
+from service.binaries.opencl import largest_launch
+from service.binaries.opencl_program import given
 
 Json = dict[str, Any]
 FORMATS = {"c": "so", "cuda": "cubin", "opencl": "clbin"}
@@ -115,21 +113,11 @@ def opencl() -> Ready:
     def ready(program: Json, binary: bytes | None) -> None:
         built = cl.Program(context, program["source"]) if binary is None else cl.Program(context, [device], [binary])
         kernel = cl.Kernel(built.build(), program["name"])
-        variables = {a["name"]: a["max"] for a in program["arguments"] if a["kind"] == "variable"}
-        arguments: list[object] = []
-        for argument in program["arguments"]:
-            if argument["kind"] == "variable":
-                arguments.append(np.int32(argument["max"]))
-            else:
-                size = size_at(argument["size"], variables) * dtype_named(argument["dtype"]).itemsize
-                zeros = np.zeros(max(size, 1), np.uint8)
-                arguments.append(cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=zeros))
-        kernel.set_args(*arguments)
-        local = program["local_size"]
-        counts = [size_at(size, variables) for size in program["global_size"]]
-        items = counts if local is None else [count * size for count, size in zip(counts, local, strict=True)]
-        if math.prod(items):
-            cl.enqueue_nd_range_kernel(queue, kernel, items, local).wait()
+        launch = largest_launch(program)
+        if launch is not None:
+            arguments = [given(cl, queue, argument) for argument in launch["arguments"]]
+            kernel.set_args(*arguments)
+            cl.enqueue_nd_range_kernel(queue, kernel, launch["items"], launch["group"]).wait()
 
     return ready
 

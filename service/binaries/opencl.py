@@ -13,7 +13,7 @@ from service.binaries.binary import Tool
 from service.binaries.compiler import Task, call, written
 
 PROGRAM = Path(__file__).with_name("opencl_program.py")
-BYTES_MOST = 1 << 29  # of all buffers together: a program that needs more is not launched, and its first launch compiles for itself
+BYTES_MOST = 1 << 28  # of all buffers together: a program that needs more is not launched, and its first launch compiles for itself
 
 
 class OpenclDriver:
@@ -32,7 +32,7 @@ class OpenclDriver:
 
     def compile(self, task: Task) -> bytes:
         program = task.program
-        asked = {"source": task.source, "name": program["name"], "choice": task.tool.facts["choice"], "launch": _launch(program)}
+        asked = {"source": task.source, "name": program["name"], "choice": task.tool.facts["choice"], "launch": largest_launch(program)}
         (task.folder / "task.json").write_text(json.dumps(asked))
         call(task, ())
         return written(task, "kernel.clbin")
@@ -45,7 +45,7 @@ def attached(device: str, driver: str, choice: tuple[int, int], environment: Map
     return Tool(driver, (sys.executable, "-P", str(PROGRAM)), {**passed, **own}, {"device": device, "choice": list(choice)})
 
 
-def _launch(program: Mapping[str, Any]) -> dict[str, Any] | None:
+def largest_launch(program: Mapping[str, Any]) -> dict[str, Any] | None:
     """The largest launch there is, with each variable at its greatest; None where it would take too much memory, or has no work-items."""
     from core.reference import dtype_named, size_at
 

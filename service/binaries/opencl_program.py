@@ -3,8 +3,8 @@
 It imports nothing of ours. It reads `task.json` in the current folder and writes `kernel.clbin` there; a text that is refused ends it with
 status 1 and the driver's log.
 
-PoCL compiles a kernel for the size of a work-group, and whether the grid is small, when it is launched. So it is launched, on buffers that
-nobody has filled, and what is compiled by then is in the binary; nobody waits for the kernel's end.
+PoCL compiles a kernel for the size of a work-group, and whether the grid is small, when it is launched. So it is launched, on buffers of
+zeros, and what is compiled by then is in the binary; nobody waits for the kernel's end.
 """
 
 from __future__ import annotations
@@ -48,26 +48,33 @@ def main() -> int:
 
 def launched(cl: Any, context: Any, program: Any, name: str, launch: dict[str, Any]) -> None:
     """Returns when the kernel is compiled for this launch, or can't be launched here."""
-    import numpy as np
-
-    def given(argument: dict[str, Any]) -> Any:
-        if "value" in argument:
-            return np.int32(argument["value"])
-        if "image" not in argument:
-            return cl.Buffer(context, cl.mem_flags.READ_WRITE, max(argument["bytes"], 1))
-        kind = cl.channel_type.HALF_FLOAT if argument["half"] else cl.channel_type.FLOAT
-        height, width, _ = argument["image"]
-        return cl.create_image(context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, kind), shape=(width, height))
-
     try:
         kernel = cl.Kernel(program, name)
-        arguments = [given(argument) for argument in launch["arguments"]]
+        queue = cl.CommandQueue(context)
+        arguments = [given(cl, queue, argument) for argument in launch["arguments"]]  # which must live as long as the kernel runs
         kernel.set_args(*arguments)
-        event = cl.enqueue_nd_range_kernel(cl.CommandQueue(context), kernel, launch["items"], launch["group"])
+        event = cl.enqueue_nd_range_kernel(queue, kernel, launch["items"], launch["group"])
     except cl.Error:
         return
     while event.command_execution_status > cl.command_execution_status.COMPLETE and not compiled(name):
         time.sleep(LOOK_S)
+
+
+def given(cl: Any, queue: Any, argument: dict[str, Any]) -> Any:
+    """An argument of a launch: a variable's value, or memory that holds nothing but zeros."""
+    import numpy as np
+
+    if "value" in argument:
+        return np.int32(argument["value"])
+    if "image" not in argument:
+        buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, max(argument["bytes"], 1))
+        cl.enqueue_fill_buffer(queue, buffer, np.uint8(0), 0, buffer.size)
+        return buffer
+    kind = cl.channel_type.HALF_FLOAT if argument["half"] else cl.channel_type.FLOAT
+    height, width, _ = argument["image"]
+    image = cl.create_image(queue.context, cl.mem_flags.READ_WRITE, cl.ImageFormat(cl.channel_order.RGBA, kind), shape=(width, height))
+    cl.enqueue_fill_image(queue, image, np.zeros(4, np.float32), (0, 0), (width, height))
+    return image
 
 
 def compiled(name: str) -> bool:
