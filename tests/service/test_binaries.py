@@ -97,15 +97,23 @@ def test_an_opencl_binary_is_loaded_and_runs_right_and_is_compiled_for_its_group
     assert binary.headers["lathe-arch"] in [device["name"] for device in service.client.get("/devices").json()["devices"]]
 
 
-@pytest.mark.parametrize(("arch", "number"), [("sm_75", 75), ("sm_80", 80), ("sm_90", 90), ("sm_120", 120)])
-def test_a_cubin_is_machine_code_for_the_architecture_and_has_the_kernel(service: Service, arch: str, number: int) -> None:
-    program, binary = made(service, "cuda", "cubin", arch=arch)
+@pytest.mark.parametrize(
+    ("target", "arch", "number", "compiler"),
+    [
+        ("cuda", "sm_75", 75, "nvrtc"), ("cuda", "sm_80", 80, "nvrtc"), ("cuda", "sm_90", 90, "nvrtc"), ("cuda", "sm_120", 120, "nvrtc"),
+        ("ptx", "sm_80", 80, "ptxas"), ("ptx", "sm_90", 90, "ptxas"),
+    ],
+)  # fmt: skip
+def test_a_cubin_is_machine_code_for_the_architecture_and_has_the_kernel(
+    service: Service, target: str, arch: str, number: int, compiler: str
+) -> None:
+    program, binary = made(service, target, "cubin", arch=arch)
     machine, flags = struct.unpack_from("<18xH28xI", binary.content)[0:2]
 
     assert (b"\x7fELF", EM_CUDA) == (binary.content[:4], machine)
     assert number in (flags & 0xFF, flags >> 8 & 0xFF)
     assert f".text.{program['name']}".encode() in binary.content
-    assert (arch, "nvrtc") == (binary.headers["lathe-arch"], binary.headers["lathe-compiler"])
+    assert (arch, compiler) == (binary.headers["lathe-arch"], binary.headers["lathe-compiler"])
 
 
 def test_ptx_is_what_the_runtime_compiler_gives(service: Service) -> None:
@@ -115,7 +123,7 @@ def test_ptx_is_what_the_runtime_compiler_gives(service: Service) -> None:
     assert b".target sm_80" in binary.content
 
 
-@pytest.mark.parametrize(("target", "format_"), [("c", "so"), ("cuda", "cubin"), ("cuda", "ptx"), ("opencl", "clbin")])
+@pytest.mark.parametrize(("target", "format_"), [("c", "so"), ("cuda", "cubin"), ("cuda", "ptx"), ("ptx", "cubin"), ("opencl", "clbin")])
 def test_two_processes_make_the_same_bytes(service: Service, other: Service, target: str, format_: str) -> None:
     one, two = made(service, target, format_)[1], made(other, target, format_)[1]
 
@@ -168,6 +176,7 @@ def test_what_was_not_made_is_not_there(service: Service) -> None:
     [
         (request("c", ["cubin"]), "target", "/binary/0", "binary format cubin"),
         (request("opencl", ["clbin", "spirv"]), "target", "/binary/1", "compiler for the binary format spirv"),
+        (request("wgsl", ["spirv"]), "target", "/binary/0", "compiler for the binary format spirv"),
         (request("c", ["exe"]), "wire", "/binary/0", "one of cubin"),
         (request("c", True, arch="x86-64-v9"), "target", "/device/arch", "x86-64-v2"),
         (request("cuda", True, arch="sm_110"), "target", "/device/arch", "sm_110"),
@@ -185,7 +194,9 @@ def test_what_can_t_be_made_is_refused_by_name(service: Service, body: Json, cat
 def test_targets_tell_which_compilers_are_here(service: Service) -> None:
     targets = service.client.get("/targets").json()["targets"]
 
-    assert (["so"], ["cubin", "ptx"], ["clbin"]) == tuple(targets[name]["binaries"] for name in ("c", "cuda", "opencl"))
+    assert (["so"], ["cubin", "ptx"], ["cubin"], ["clbin"], []) == tuple(
+        targets[name]["binaries"] for name in ("c", "cuda", "ptx", "opencl", "wgsl")
+    )
     assert ("gcc", "application/x-sharedlib") == tuple(targets["c"]["compilers"]["so"][name] for name in ("compiler", "type"))
     assert "x86-64-v3" in targets["c"]["compilers"]["so"]["architectures"]
     assert "headers" in targets["cuda"]["compilers"]["ptx"]["version"]
