@@ -30,7 +30,7 @@ from core.passes.elementary import elementary
 from core.passes.guarded import divided, non_zero, shifted, truncated
 from core.passes.machine import Machine
 from core.passes.moved import Moved, find_moved
-from core.passes.rounding import narrowed, rounded, unrounded
+from core.passes.rounding import narrowed, odd, rounded, unrounded
 from core.passes.scalars import scalars
 
 Watch = Callable[[Value, Value], None]
@@ -179,6 +179,8 @@ class _Legalizer:
             return truncated(x, dtype, self.machine.saturates)
         if x.dtype is dtype:
             return x
+        if dtype is FLOAT16 and x.dtype is FLOAT64 and not self.machine.halves_doubles:
+            return cast(odd(x), dtype)
         return self.same(value, (x,))
 
     def reinterpreted(self, value: Value) -> Value:

@@ -17,6 +17,7 @@ class Machine:
     shifts of whatever is not a constant. lacks: types that it has not, whatever the device.
     software: functions that it has not, and that are computed by arithmetic. rough: those that it has, but not to 4 units in the last
     place, and that are computed so unless speed is asked for.
+    halves_doubles: a cast of float64 to float16 is an operation of the machine, and not a call of some compiler's runtime.
     """
 
     target: str
@@ -28,3 +29,4 @@ class Machine:
     lacks: frozenset[DType] = field(default=frozenset())
     software: frozenset[tuple[Op, DType]] = frozenset()
     rough: frozenset[tuple[Op, DType]] = frozenset()
+    halves_doubles: bool = True

@@ -33,7 +33,7 @@ def unrounded(value: Value, narrow: DType) -> Value:
 def narrowed(value: Value, narrow: DType) -> Value:
     """`value`, of any type but `narrow`, converted to it: as the FLOAT32 of the same value."""
     if value.dtype is FLOAT64:
-        return rounded(_odd(value), narrow)
+        return rounded(odd(value), narrow)
     if value.dtype is BOOL:
         return cast(value, FLOAT32)
     if value.dtype.is_float:  # float32, or a half the machine has
@@ -57,8 +57,8 @@ def _unless_exact(value: Value, lo: int, hi: int, narrow: DType) -> Value:
     return value if -limit <= lo and hi <= limit else rounded(value, narrow)
 
 
-def _odd(value: Value) -> Value:
-    """A FLOAT64 as a FLOAT32: itself where it is one, else its odd neighbour."""
+def odd(value: Value) -> Value:
+    """A FLOAT64 as a FLOAT32: itself where it is one, else its odd neighbour, which rounds to any narrow type as it does."""
     near = cast(value, FLOAT32)
     back = cast(near, FLOAT64)
     bits = make(Op.BITCAST, UINT32, (near,), None, near.lanes)

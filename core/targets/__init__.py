@@ -2,11 +2,12 @@
 
 from core.targets.c import C
 from core.targets.cuda import CUDA
+from core.targets.llvm import LLVM
 from core.targets.opencl import OPENCL
 from core.targets.ptx import PTX
 from core.targets.target import Target
 from core.targets.wgsl import WGSL
 
-TARGETS: dict[str, Target] = {target.name: target for target in (OPENCL, C, CUDA, PTX, WGSL)}
+TARGETS: dict[str, Target] = {target.name: target for target in (OPENCL, C, CUDA, LLVM, PTX, WGSL)}
 
 __all__ = ["TARGETS", "Target"]

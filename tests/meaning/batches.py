@@ -64,8 +64,8 @@ class Outcome:
 
 
 def try_all(target: str, attempts: Sequence[Attempt]) -> Outcome:
-    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `opencl`, `cuda` (on the CPU),
-    `ptx` and `wgsl` (likewise), or `emulated`, which takes the listings of OpenCL programs.
+    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `llvm`, `opencl`,
+    `cuda` (on the CPU), `ptx` and `wgsl` (likewise), or `emulated`, which takes the listings of OpenCL programs.
     """
     found = _in_process(target, attempts)
     if isinstance(found, Outcome):

@@ -1,6 +1,6 @@
 """Random kernels under random legal schedules, compared with what they mean, for as long as one likes.
 
-    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `cuda`, `ptx`, …
+    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `llvm`, `opencl`, `cuda`, `ptx`, …
     python -m tests.meaning.fuzz --replay FILE --target c                 one request again
 
 Each kernel is drawn from its seed and number alone, so a line of the report is enough to have it again. A failing case is made smaller
@@ -67,6 +67,7 @@ WGSL: tuple[Json, ...] = (
     {"lanes_max": 16, "shared_max": 512},
     {"has_local": False, "has_shared": False},
 )
+LLVM: tuple[Json, ...] = ({}, {}, {"supports_float4": True}, {"supports_float4": True, "alignment": 4}, {"float16": False})
 SEEDS: tuple[tuple[tuple[int, bool], ...], ...] = (((0, False), (1, False)), ((2, False), (3, False)), ((0, False), (1, True)))
 
 
@@ -116,6 +117,8 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
             device: Json = {"target": target, **choices.one_of(CUDA)}
         case "wgsl":
             device = {"target": "wgsl", **choices.one_of(WGSL)}
+        case "llvm":
+            device = {"target": "llvm", **choices.one_of(LLVM)}
         case "opencl" | "emulated":
             device = {"target": "opencl", **choices.one_of(OPENCL)}
         case _:
@@ -244,7 +247,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="schedules to try")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--start", type=int, default=0, help="number of the first kernel")
-    parser.add_argument("--target", default="c", choices=("c", "ubsan", "opencl", "cuda", "ptx", "wgsl", "emulated"))
+    parser.add_argument("--target", default="c", choices=("c", "ubsan", "llvm", "opencl", "cuda", "ptx", "wgsl", "emulated"))
     parser.add_argument("--failures", type=int, default=10, help="stop after so many")
     parser.add_argument("--tries", type=int, default=300, help="smaller cases tried of each failure")
     parser.add_argument("--replay", type=Path, metavar="FILE")

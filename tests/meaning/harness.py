@@ -1,4 +1,5 @@
-"""Runs compiled kernels and compares them with what they mean: OpenCL on the first attached device, C by the machine's compiler.
+"""Runs compiled kernels and compares them with what they mean: OpenCL on the first attached device, C by the machine's
+compiler, LLVM IR by LLVM.
 
 Each program runs in a process that may die, with guard zones around its buffers. `assert_means` is the whole of it for most tests.
 """
@@ -29,11 +30,12 @@ from service.device.opencl import begin
 from service.device.run import Ran, Runner, bound
 from tests.tools.cuda.emulator import CudaRunner
 from tests.tools.guarded import Guarded
+from tests.tools.llvm import LlvmRunner
 from tests.tools.ptx.evaluator import PtxRunner
 from tests.tools.wgsl.runner import WgslRunner
 
 Json = dict[str, Any]
-TARGETS = ("opencl", "c")
+TARGETS = ("opencl", "c", "llvm")
 SECONDS = 60.0
 CC = ("gcc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-w")  # no -fwrapv, no other promise: the text must not need any
 
@@ -66,6 +68,7 @@ _RUNNERS: dict[str, Callable[[], Any]] = {
     "opencl": lambda: Runner((0, 0)),
     "c": CRunner,
     "cuda": CudaRunner,
+    "llvm": LlvmRunner,
     "ptx": PtxRunner,
     "wgsl": WgslRunner,
 }
@@ -139,10 +142,11 @@ def verdict(
     optimize: object = "none",
     runs: Sequence[tuple[int, bool]] = ((0, False),),
     device: Json | None = None,
+    points: int = 1 << 26,
 ) -> Verdict:
-    """The verdict of a kernel, compiled and run."""
+    """The verdict of a kernel, compiled and run. points: of nodes that the reference computes at most; else it raises LimitExceeded."""
     program, body = compiled(ast, target, optimize, device)
-    trial = Trial(program.to_json(), body, tuple(runs), points=1 << 26)
+    trial = Trial(program.to_json(), body, tuple(runs), points=points)
     try:
         found: Verdict = PROCESSES.of(target).schedule(_judged, args=[target, trial], timeout=SECONDS).result()
     except ProcessExpired as error:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.meaning.choices import Choices, smaller
 from tests.meaning.fuzz import Tally, fuzz_batch
 
-KERNELS = {"c": 16, "emulated": 3}  # of an example; each under up to four schedules
-EXAMPLES = {"c": 5, "emulated": 8}
+KERNELS = {"c": 16, "llvm": 6, "emulated": 3}  # of an example; each under up to four schedules
+EXAMPLES = {"c": 5, "llvm": 4, "emulated": 8}
 
 
 @pytest.mark.parametrize("target", KERNELS)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.meaning.build import Build
 from tests.meaning.cases import Case, each, plain, special, symbolic
-from tests.meaning.harness import TARGETS, compiled, run_c, run_opencl
+from tests.meaning.harness import TARGETS, compiled, run
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -108,7 +108,7 @@ def test_rows_out_of_range_are_zero_and_nothing_is_read_for_them(target: str) ->
     ids = np.array([-1, 0, 99, 100, -(2**31), 2**31 - 1], np.int32)
     rows = np.arange(6400, dtype=np.float32)
 
-    ran = (run_c if target == "c" else run_opencl)(program, {0: np.full(384, 7, np.float32), 1: ids, 2: rows})
+    ran = run(target, program.to_json(), {0: np.full(384, 7, np.float32), 1: ids, 2: rows})
 
     expected = np.zeros((6, 64), np.float32)
     expected[1], expected[2] = rows[:64], rows[99 * 64 :]

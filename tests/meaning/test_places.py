@@ -8,7 +8,7 @@ import pytest
 from core import KernelError
 from tests.meaning.build import Build, Json, view
 from tests.meaning.cases import Case, each, plain, symbolic
-from tests.meaning.harness import TARGETS, assert_means, compiled, meaning, run_c, run_opencl, verdict
+from tests.meaning.harness import TARGETS, assert_means, compiled, meaning, run, run_c, verdict
 
 
 def copied(dtype: str = "float32", **place: object) -> Build:
@@ -184,7 +184,7 @@ def test_negative_zero_is_stored_as_it_is(target: str) -> None:
     k = Build()
     program, _ = compiled(k.store(k.const(-0.0, "float32", [2])).ast(), target)
 
-    ran = (run_c if target == "c" else run_opencl)(program, {0: np.ones(2, np.float32)})
+    ran = run(target, program.to_json(), {0: np.ones(2, np.float32)})
 
     assert [0x80000000] * 2 == ran.buffers[0].view(np.uint32).tolist()
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.meaning.build import Build
 from tests.meaning.cases import Case, each, plain, special
-from tests.meaning.harness import TARGETS, compiled, run_c, run_opencl
+from tests.meaning.harness import TARGETS, compiled, run
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -112,7 +112,7 @@ def test_sin_is_accurate_for_every_finite_argument(target: str, dtype: str, valu
     program, _ = compiled(ast, target)
     arguments = np.array(values, dtype)
 
-    ran = (run_c if target == "c" else run_opencl)(program, {0: np.zeros_like(arguments), 1: arguments})
+    ran = run(target, program.to_json(), {0: np.zeros_like(arguments), 1: arguments})
 
     exact = np.sin(arguments.astype(np.longdouble))
     distance = np.abs(ran.buffers[0].astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(dtype)))
@@ -126,7 +126,7 @@ def test_unsigned_sums_wrap_before_they_are_compared(target: str) -> None:
     x = k.load("uint32", [3])
     program, _ = compiled(k.store((x + 3) < k.const(5, "uint32", [3])).ast(), target)
 
-    ran = (run_c if target == "c" else run_opencl)(program, {0: np.zeros(3, np.uint8), 1: np.array([2**32 - 1, 1, 2], np.uint32)})
+    ran = run(target, program.to_json(), {0: np.zeros(3, np.uint8), 1: np.array([2**32 - 1, 1, 2], np.uint32)})
 
     assert [1, 1, 0] == ran.buffers[0].tolist()
 
@@ -137,7 +137,7 @@ def test_a_bool_in_memory_is_read_as_not_zero_and_written_as_one(target: str) ->
     k = Build()
     program, _ = compiled(k.store(k.load("bool", [4])).ast(), target)
 
-    ran = (run_c if target == "c" else run_opencl)(program, {0: np.full(4, 9, np.uint8), 1: np.array([0, 1, 7, 255], np.uint8)})
+    ran = run(target, program.to_json(), {0: np.full(4, 9, np.uint8), 1: np.array([0, 1, 7, 255], np.uint8)})
 
     assert [0, 1, 1, 1] == ran.buffers[0].tolist()
 
@@ -149,7 +149,7 @@ def test_bfloat16_stores_round_to_nearest_even_and_keep_nan(target: str) -> None
     program, _ = compiled(k.store(k.load("float32", [4]).cast("bfloat16")).ast(), target)
     values = np.array([1.00390625, 1.01171875, 1.0039063692092896, np.nan], np.float32)
 
-    ran = (run_c if target == "c" else run_opencl)(program, {0: np.zeros(4, np.uint16), 1: values})
+    ran = run(target, program.to_json(), {0: np.zeros(4, np.uint16), 1: values})
 
     assert [0x3F80, 0x3F82, 0x3F81] == ran.buffers[0][:3].tolist()
     assert np.isnan((ran.buffers[0][3:].astype(np.uint32) << 16).view(np.float32)).all()

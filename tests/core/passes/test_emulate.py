@@ -12,7 +12,7 @@ from core.ir.op import Op
 from core.ir.value import Value, alu, constant, sink
 from core.ir.walk import Graph, ordered
 from core.targets import TARGETS, Target
-from tests.core.render.building import BOTH, OPENCL, C, as_type, load, loop, param, point, register, store, updated
+from tests.core.render.building import EACH, OPENCL, C, as_type, load, loop, param, point, register, store, updated
 
 NARROW = (FLOAT16, BFLOAT16)
 
@@ -154,7 +154,7 @@ def test_vectors_are_taken_apart_where_there_are_none() -> None:
     assert 4 == len(_ops(root, Op.STORE))
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 def test_float64_is_refused_where_the_device_has_none(target: Target) -> None:
     with pytest.raises(TargetError) as refused:
         _binary(target, Op.ADD, FLOAT64, float64=False)

@@ -18,8 +18,8 @@ from core.linear.verify import verify
 from core.passes.narrow import narrow
 from core.targets import TARGETS, Target
 
-OPENCL, C = TARGETS["opencl"], TARGETS["c"]
-BOTH = (OPENCL, C)
+OPENCL, C, LLVM = TARGETS["opencl"], TARGETS["c"], TARGETS["llvm"]
+EACH = (OPENCL, C, LLVM)
 
 
 def param(number_: int, dtype: DType, access: str, image: tuple[int, int, int] | None = None, alignment: int = 128) -> Value:
@@ -112,8 +112,9 @@ Stores = Callable[[Value, tuple[Value, ...]], tuple[Value, ...]]  # the point, t
 
 __all__ = [
     "BOOL",
-    "BOTH",
+    "EACH",
     "FALSE",
+    "LLVM",
     "OPENCL",
     "TRUE",
     "Built",

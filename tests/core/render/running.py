@@ -1,7 +1,9 @@
-"""Programs compiled and run: C by the host's compiler in a process of its own, OpenCL by whatever device there is."""
+"""Programs compiled and run: C and LLVM IR in a process of their own, OpenCL by whatever device there is."""
 
 from __future__ import annotations
 
+import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -14,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.targets.c import C
 from tests.core.render.building import Built
 
 Array = NDArray[Any]
@@ -22,19 +23,40 @@ CHECKED = ("-O1", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-rec
 FAST = ("-O3", "-march=native", "-ffp-contract=fast")
 _WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter")
 
+# Each gives `functions`: what a program's number and name lead to, to be called with its buffers and integers.
 _CALLS = """
-import ctypes, sys, pickle
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1] + "/all.so")
+functions = lambda number, name: getattr(library, name)
+"""
+_JIT = """
+import ctypes, pickle, sys
+from tests.tools.llvm import LlvmRunner
+with open(sys.argv[1] + "/texts", "rb") as file:
+    level, texts = pickle.load(file)
+runner, kept = LlvmRunner(level), []
+def functions(number, name):
+    kept.append(runner.build({"source": texts[number], "name": name}))
+    return ctypes.CFUNCTYPE(None)(kept[-1].address)
+"""
+_CALLING = """
+import pickle
 import numpy as np
-folder = sys.argv[1]
-library = ctypes.CDLL(folder + "/all.so")
-with open(folder + "/in", "rb") as file:
+with open(sys.argv[1] + "/in", "rb") as file:
     calls = pickle.load(file)
-for name, arrays, integers in calls:
-    function = getattr(library, name)
-    function.restype = None
-    function(*(a.ctypes.data_as(ctypes.c_void_p) for a in arrays), *(ctypes.c_int(n) for n in integers))
-with open(folder + "/out", "wb") as file:
-    pickle.dump([arrays for _, arrays, _ in calls], file)
+def aligned(array):
+    raw = np.empty(array.nbytes + 128, np.uint8)
+    copy = raw[-raw.ctypes.data % 128 :][: array.nbytes].view(array.dtype)
+    copy[:] = array.ravel()
+    return copy
+results = []
+for number, (name, arrays, integers) in enumerate(calls):
+    function, arrays = functions(number, name), [aligned(a) for a in arrays]
+    function.restype, function.argtypes = None, [ctypes.c_void_p] * len(arrays) + [ctypes.c_int] * len(integers)
+    function(*(a.ctypes.data for a in arrays), *integers)
+    results.append(arrays)
+with open(sys.argv[1] + "/out", "wb") as file:
+    pickle.dump(results, file)
 """
 
 
@@ -49,13 +71,17 @@ class Run:
 
 
 def run(runs: Sequence[Run], flags: tuple[str, ...] = CHECKED) -> list[tuple[Array, ...]]:
-    """What the buffers of each hold afterwards. All of one target."""
-    return _run_c(runs, flags) if runs[0].built.target is C else [_run_opencl(r) for r in runs]
+    """What the buffers of each hold afterwards. All of one target. flags: of C; LLVM runs its passes where they are FAST."""
+    match runs[0].built.target.name:
+        case "c":
+            return _run_c(runs, flags)
+        case "llvm":
+            return _run_llvm(runs, 3 if flags is FAST else 0)
+        case _:
+            return [_run_opencl(r) for r in runs]
 
 
 def _run_c(runs: Sequence[Run], flags: tuple[str, ...]) -> list[tuple[Array, ...]]:
-    import pickle
-
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         sources = []
@@ -70,12 +96,25 @@ def _run_c(runs: Sequence[Run], flags: tuple[str, ...]) -> list[tuple[Array, ...
             check=False,
         )
         assert compiled.returncode == 0, compiled.stderr[:4000]
-        calls = [(one.built.listing.name, [np.array(a) for a in one.arrays], one.integers) for one in runs]
-        (root / "in").write_bytes(pickle.dumps(calls))
-        ran = subprocess.run([sys.executable, "-c", _CALLS, folder], capture_output=True, text=True, check=False, timeout=120)
-        assert ran.returncode == 0, ran.stderr[:4000]
-        results: list[list[Array]] = pickle.loads((root / "out").read_bytes())
-        return [tuple(arrays) for arrays in results]
+        return _called(runs, _CALLS, root)
+
+
+def _run_llvm(runs: Sequence[Run], level: int) -> list[tuple[Array, ...]]:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "texts").write_bytes(pickle.dumps((level, [one.built.source for one in runs])))
+        return _called(runs, _JIT, Path(folder))
+
+
+def _called(runs: Sequence[Run], script: str, folder: Path) -> list[tuple[Array, ...]]:
+    """What a process leaves in the buffers that calls each program."""
+    calls = [(one.built.listing.name, [np.array(a) for a in one.arrays], one.integers) for one in runs]
+    (folder / "in").write_bytes(pickle.dumps(calls))
+    command = [sys.executable, "-c", script + _CALLING, str(folder)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, f"exit code {ran.returncode}\n{ran.stderr[:4000]}"
+    results: list[list[Array]] = pickle.loads((folder / "out").read_bytes())
+    return [tuple(arrays) for arrays in results]
 
 
 @cache

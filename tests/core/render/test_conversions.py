@@ -13,7 +13,7 @@ from core.index import add, number, scale
 from core.ir.op import Op
 from core.ir.value import alu, constant
 from core.targets import Target
-from tests.core.render.building import BOTH, C, as_type, load, loop, param, point, program, register, store, updated
+from tests.core.render.building import EACH, C, as_type, load, loop, param, point, program, register, store, updated
 from tests.core.render.meaning import array, converted, edges, numbers, rounded, same
 from tests.core.render.running import Run, run
 
@@ -39,7 +39,7 @@ def _near_ties(narrow: DType, source: DType, rng: np.random.Generator) -> list[N
     return out
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 def test_every_pair_of_types_converts_with_one_rounding(target: Target) -> None:
     runs, wanted = [], []
     types = list(DTYPES.values())
@@ -79,7 +79,7 @@ def test_every_pair_of_types_converts_with_one_rounding(target: Target) -> None:
                 assert same(converted(x_, source, dtype), got), (source, dtype, x_, converted(x_, source, dtype), got)
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 @pytest.mark.parametrize("narrow", NARROW, ids=str)
 def test_every_bit_pattern_of_a_narrow_float_is_read_and_rounded_right(target: Target, narrow: DType) -> None:
     everything = np.arange(65536, dtype=np.uint16)
@@ -104,7 +104,7 @@ def test_every_bit_pattern_of_a_narrow_float_is_read_and_rounded_right(target: T
             assert same(narrow.round(float(value) * 0.5), result), (value, result)
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 def test_bits_are_kept_where_values_are_only_moved(target: Target) -> None:
     """LOAD, WHERE, BITCAST and STORE keep even the payload of a signalling NaN."""
     everything = np.arange(65536, dtype=np.uint16)
@@ -136,7 +136,7 @@ def test_bits_are_kept_where_values_are_only_moved(target: Target) -> None:
         assert np.array_equal(everything, got[4])
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 def test_equally_wide_types_share_bits(target: Target) -> None:
     runs, wanted = [], []
     for group in ((FLOAT32, INT32, UINT32), (FLOAT64, INT64, UINT64)):
@@ -152,7 +152,7 @@ def test_equally_wide_types_share_bits(target: Target) -> None:
         assert np.array_equal(memory, got[0])
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 def test_a_byte_as_a_bool_is_whether_it_is_not_zero(target: Target) -> None:
     everything = np.arange(256, dtype=np.uint8)
     out, back, a = param(0, BOOL, "write"), param(1, UINT8, "write"), param(2, UINT8, "read")
@@ -164,7 +164,7 @@ def test_a_byte_as_a_bool_is_whether_it_is_not_zero(target: Target) -> None:
     assert np.array_equal(everything != 0, got[1])
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 def test_an_index_becomes_a_number_with_one_rounding(target: Target) -> None:
     """A ramp that leaves 32 bits, in every type."""
     types = [d for d in DTYPES.values() if d is not BOOL]
@@ -184,7 +184,7 @@ def test_an_index_becomes_a_number_with_one_rounding(target: Target) -> None:
             assert same(converted(n, INT64, dtype), x), (dtype, n, x)
 
 
-@pytest.mark.parametrize("target", BOTH, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", EACH, ids=lambda t: t.name)
 @pytest.mark.parametrize("narrow", NARROW, ids=str)
 def test_narrow_sums_over_a_loop_are_rounded_after_it(target: Target, narrow: DType) -> None:
     out, a = param(0, narrow, "write"), param(1, narrow, "read")
@@ -192,7 +192,7 @@ def test_narrow_sums_over_a_loop_are_rounded_after_it(target: Target, narrow: DT
     r = loop(5000)
     acc = register(narrow, 0, r)
     total = updated(acc, alu(Op.ADD, load(a, add(scale(i, 5000), r)), acc))
-    built = program(target, (store(out, i, alu(Op.MUL, total, constant(0.5, narrow))),), (out, a))
+    built = program(target, (store(out, i, alu(Op.MUL, total, constant(0.5, narrow))),), (out, a), float16=False)
     data = [narrow.round(float(x)) for x in np.random.default_rng(1).random(15000)]
     got = numbers(run([Run(built, (array([0] * 3, narrow), array(data, narrow)), 3)])[0][0], narrow)
     for k in range(3):

@@ -12,7 +12,7 @@ from core.dtypes import BOOL, DTYPES, DType
 from core.ir.op import Op
 from core.ir.value import Value, alu, cast, constant
 from core.targets import Target
-from tests.core.render.building import OPENCL, C, load, param, point, program, store
+from tests.core.render.building import LLVM, OPENCL, C, load, param, point, program, store
 from tests.core.render.meaning import array, converted, edges, numbers, result, same
 from tests.core.render.running import Run, run
 
@@ -106,6 +106,8 @@ def check(target: Target, seeds: range) -> None:
             assert same(expected, x, signed_zeros=False), (seed, dtype, expected, x)
 
 
-@pytest.mark.parametrize(("target", "count"), [pytest.param(C, 60, id="c"), pytest.param(OPENCL, 25, id="opencl")])
+@pytest.mark.parametrize(
+    ("target", "count"), [pytest.param(C, 60, id="c"), pytest.param(OPENCL, 25, id="opencl"), pytest.param(LLVM, 60, id="llvm")]
+)
 def test_random_expressions_mean_what_python_says(target: Target, count: int) -> None:
     check(target, range(count))

@@ -13,6 +13,7 @@ from core.ir.op import Op
 from core.ir.value import alu, constant
 from core.targets import Target
 from tests.core.render.building import (
+    LLVM,
     OPENCL,
     C,
     as_type,
@@ -33,6 +34,7 @@ from tests.core.render.running import Run, run
 
 WIDTHS = (2, 4, 8, 16)
 CASES = [pytest.param(OPENCL, n, id=f"opencl-{n}") for n in WIDTHS] + [pytest.param(C, 4, id="c-4")]
+CASES += [pytest.param(LLVM, n, id=f"llvm-{n}") for n in WIDTHS]
 
 
 def _blank(count: int, dtype: DType) -> Array:

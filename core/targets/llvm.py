@@ -1,0 +1,28 @@
+"""LLVM IR: one function of a module for whatever machine compiles it, in the text that LLVM 15 and later read.
+
+What it links to: exp2, log2 and sin, and their forms for floats, of the C mathematical library. Where `float16` is true, conversions of
+half are the machine's: without instructions for them (F16C on x86) they are calls of the compiler's runtime (`__truncsfhf2`,
+`__extendhfsf2`). Where it is false, nothing but integers and floats is used.
+"""
+
+from __future__ import annotations
+
+from core.device import DeviceOptions
+from core.ir.walk import Graph
+from core.passes import emulate
+from core.passes.machine import Machine
+from core.render import llvm
+from core.targets.defaults import DEFAULTS
+from core.targets.target import Target, Watch
+
+MACHINE = Machine(target="llvm", vectors=True, images=False, saturates=True, halves_doubles=False)
+
+
+def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
+    """A raw graph made fit for LLVM IR."""
+    return emulate.legalize(graph, device, MACHINE, watch)
+
+
+LLVM = Target(
+    name="llvm", file_suffix="ll", defaults=DEFAULTS["llvm"], legalize=legalize, render=llvm.render, called=True, images=False,
+)  # fmt: skip
