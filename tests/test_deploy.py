@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import yaml
 from core import COMPILER
 from service.metrics import Metrics
 from service.settings import PREFIX, Settings
+from tests.service.process import served
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -173,6 +175,35 @@ def test_the_compose_file_is_one() -> None:
     assert {f"{name}:8000" for name in replicas} == set(
         read(DEPLOY / "prometheus" / "prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
     )
+
+
+def test_what_has_a_root_that_is_read_only_has_a_folder_for_temporary_files() -> None:
+    """Workers need it: what they are forked from listens on a socket there."""
+    composed = [service for service in read(ROOT / "docker-compose.yml")["services"].values() if service["image"] == "lathe"]
+    pod = read(BASE / "deployment.yaml")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (mounted,) = [mount["name"] for mount in container["volumeMounts"] if mount["mountPath"] == "/tmp"]
+
+    assert composed
+    assert all(service["read_only"] and "/tmp" in service["tmpfs"] for service in composed)
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert ["emptyDir"] == [next(key for key in volume if key != "name") for volume in pod["volumes"] if volume["name"] == mounted]
+
+
+def test_the_image_s_health_check_tells_a_service_from_none() -> None:
+    """The very command of the Dockerfile, against a service that runs and a port where none does."""
+    (command,) = re.findall(r"^HEALTHCHECK .*\\\n\s+CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    words = [sys.executable, *json.loads(command)[1:]]
+
+    def healthy(port: int) -> bool:
+        return subprocess.run(words, env={"LATHE_PORT": str(port)}, capture_output=True, timeout=60, check=False).returncode == 0
+
+    with served(["tests.service.fake_service"], store="memory://") as service:
+        alive = healthy(service.port)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+
+        assert (True, False) == (alive, healthy(nobody.getsockname()[1]))
 
 
 def test_what_the_image_needs_is_not_ignored() -> None:

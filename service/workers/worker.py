@@ -28,7 +28,7 @@ R = TypeVar("R")
 END_S = 3.0  # longest wait for a killed process to be gone
 
 _FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload(["service.workers.seed"])
+_FORKS.set_forkserver_preload(["service.__main__", "service.workers.seed"])  # the first: `multiprocessing` runs `lathe` in each process
 _STARTER = ThreadPoolExecutor(1, "worker-start")  # starting waits for the forking server; `multiprocessing` promises nothing to threads
 _STARTED: WeakSet[Worker[Any, Any]] = WeakSet()
 
