@@ -132,6 +132,7 @@ def _call_json(by_server: dict[str, list[Loaded]]) -> dict[str, object]:
             "per_second": round(statistics.median(t.per_second for t in turns), 1),
             "cpu_us": round(statistics.median(t.cpu_us for t in turns), 2),
             "p99_of_median": round(statistics.median(t.p99_of_median for t in turns), 2),
+            "p99_of_bare": round(statistics.median(t.p99_of_median / b.p99_of_median for t, b in zip(turns, bare, strict=True)), 2),
             "per_second_of_bare": round(statistics.median(t.per_second / b.per_second for t, b in zip(turns, bare, strict=True)), 4),
             "cpu_of_bare": round(statistics.median(t.cpu_us / b.cpu_us for t, b in zip(turns, bare, strict=True)), 4),
             "rounds": [{"per_second": round(t.per_second, 1), "cpu_us": round(t.cpu_us, 2)} for t in turns],
@@ -147,10 +148,10 @@ def text(found: dict[str, object]) -> str:
     ]
     calls: dict[str, dict[str, dict[str, float]]] = found["calls"]  # type: ignore[assignment]  # as `_call_json` makes them
     for call, by_server in calls.items():
-        lines += ["", f"{call:24}{'per second':>12}{'of bare':>9}{'CPU µs each':>13}{'of bare':>9}{'p99/median':>12}"]
+        lines += ["", f"{call:24}{'per second':>12}{'of bare':>9}{'CPU µs each':>13}{'of bare':>9}{'p99/median':>12}{'of bare':>9}"]
         lines += [
             f"  {name:22}{row['per_second']:12.0f}{row['per_second_of_bare']:8.2f}×{row['cpu_us']:13.1f}{row['cpu_of_bare']:8.2f}×"
-            f"{row['p99_of_median']:12.1f}"
+            f"{row['p99_of_median']:12.1f}{row['p99_of_bare']:8.2f}×"
             for name, row in by_server.items()
         ]
     return "\n".join([*lines, *levels.text(found["levels"])])  # type: ignore[arg-type]  # as `measure` makes them
