@@ -37,7 +37,8 @@ _STARTED: WeakSet[Worker[Any, Any]] = WeakSet()
 def _kill_all() -> None:
     """At the end of a service that ended none of them: `multiprocessing` would wait for them for ever."""
     for worker in _STARTED:
-        worker.kill()
+        with contextlib.suppress(RuntimeError):  # its loop is closed
+            worker.kill()
 
 
 @dataclass(slots=True)
@@ -106,11 +107,11 @@ class Worker(asyncio.Protocol, Generic[J, R]):
         """Ends the process at once, whatever it does. Nobody is told."""
         self._killed = True
         self._ended = _unheard
-        if self._transport is not None:
-            self._transport.abort()
         if self._process is not None and self._process.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGKILL)
+        if self._transport is not None:
+            self._transport.abort()
 
     async def gone(self) -> int | None:
         """How the killed process has ended (as `Process.exitcode` has it), once it has; None where there was none, or it lingers."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -329,6 +331,38 @@ async def test_workers_end_when_the_service_has_ended_without_a_word() -> None:
         await until(lambda: not any(map(alive, [seed, *workers])))
 
     assert 2 == len(workers)
+
+
+LEFT = """
+import asyncio
+from service.metrics import Metrics
+from service.workers.pool import Pool
+from service.workers.slot import Sizes
+from tests.service.fake_task import run
+
+
+async def leave() -> None:
+    pool = Pool(run, Sizes(workers=1), Metrics())
+    await pool.start()
+    await pool.until_answers()
+    print(*pool.pids(), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(leave())
+"""
+
+
+async def test_a_program_that_closes_no_pool_ends_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "left.py"
+    file.write_text(LEFT)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, str(file)], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    await until(lambda: not alive(int(done.stdout)))
+
+    assert (0, "") == (done.returncode, done.stderr)
 
 
 def children(pid: int) -> list[int]:
