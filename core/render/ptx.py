@@ -39,7 +39,7 @@ class _Printer:
         self.starts: dict[Value, str] = {}
 
     def signature(self) -> list[str]:
-        arrays = [f".param .u64 .ptr .global .align {param(a).alignment} d{param(a).number}" for a in self.listing.params]
+        arrays = [f".param .u64 d{param(a).number}" for a in self.listing.params]  # `.ptr` would promise an alignment
         parameters = ", ".join([*arrays, *(f".param .s32 {PARAM}{name}" for name, _, _ in self.listing.variables)])
         lines = [f".visible .entry {self.listing.name}({parameters})"]
         sizes = self.listing.local_size
@@ -133,8 +133,10 @@ class _Printer:
 
     def _update(self, value: Value) -> None:
         page = self.page
-        registers = page.operands(value.src[0])
-        for register, name in zip(registers, page.operands(value.src[1]), strict=True):
+        registers, names = page.operands(value.src[0]), page.operands(value.src[1])
+        if any(name in registers and name != register for register, name in zip(registers, names, strict=True)):  # lanes change places
+            names = tuple([page.computed(f"mov.{class_of(value.dtype)}", class_of(value.dtype), name) for name in names])
+        for register, name in zip(registers, names, strict=True):
             if register != name:
                 page.emit(f"mov.{class_of(value.dtype)} {register}, {name}")
         page.names[value] = registers

@@ -54,9 +54,11 @@ def _float(page: Page, value: Value) -> str:
 def _sum_of_floats(page: Page, value: Value) -> str:
     x, y = value.src
     kind = type_of(value.dtype)
-    for product, other in ((x, y), (y, x)):
-        if product in page.flow.fused:
-            a, b = (_float(page, s) for s in product.src)
+    for part, other in ((x, y), (y, x)):
+        if part in page.flow.fused:
+            if part.op is Op.NEG:
+                return _written(page, value, f"sub.rn.{kind}", _float(page, other), _float(page, part.src[0]))
+            a, b = (_float(page, s) for s in part.src)
             return _written(page, value, f"fma.rn.{kind}", a, b, _float(page, other))
     return _written(page, value, f"add.rn.{kind}", _float(page, x), _float(page, y))
 

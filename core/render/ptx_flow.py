@@ -1,5 +1,5 @@
-"""What of a listing gets no instruction of its own in PTX: products that are part of a sum, indices that are part of an address, and
-assignments whose value can be computed right into its register.
+"""What of a listing gets no instruction of its own in PTX: products and negatives that are part of a sum, indices that are part of an
+address, and assignments whose value can be computed right into its register.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from core.ir.parts import access, integer
 from core.ir.value import Value
 from core.render.placement import operands
 
+_PARTS = frozenset((Op.MUL, Op.NEG))
 _SCOPES = frozenset((Op.RANGE, Op.IF))
 _KEPT = frozenset((Op.STORE, Op.BARRIER, Op.RANGE, Op.IF, Op.END, Op.UPDATE, Op.ACC))
 
 
 @dataclass(slots=True)
 class Flow:
-    """dead: values nobody mentions. fused: products computed by the sum they are in. addresses: sums that are addresses only, and of which
-    arrays. into: (register, lane) that a value may be computed into. last: the position of a value's last mention. updated: where a
-    register is assigned.
+    """dead: values nobody mentions. fused: products and negatives computed by the sum they are in. addresses: sums that are addresses only,
+    and of which arrays. into: (register, lane) that a value may be computed into. last: the position of a value's last mention. updated:
+    where a register is assigned.
     """
 
     dead: set[Value] = field(default_factory=set)
@@ -56,7 +57,7 @@ class _Following:
         for value in self.body:
             if value in flow.dead:
                 continue
-            if value.op is Op.MUL and self._is_part_of_a_sum(value):
+            if value.op in _PARTS and self._is_part_of_a_sum(value):
                 flow.fused.add(value)
             elif value.op is Op.SUM and value.dtype.is_index:
                 arrays = self._arrays(value)
@@ -73,17 +74,16 @@ class _Following:
     def _same_scope(self, first: Value, second: Value) -> bool:
         return self.scopes[self.position[first]] == self.scopes[self.position[second]]
 
-    def _is_part_of_a_sum(self, product: Value) -> bool:
-        """One rounding instead of two is allowed of a product that is added. It is computed later then: not of what may be assigned to."""
-        total = self._only_user(product)
-        if total is None or total.op is not Op.ADD or not product.dtype.is_float or not self._same_scope(product, total):
+    def _is_part_of_a_sum(self, part: Value) -> bool:
+        """Of a product that is added one rounding instead of two is allowed, and a negative is subtracted. It is computed later then, so
+        not of what may be assigned to.
+        """
+        total = self._only_user(part)
+        if total is None or total.op is not Op.ADD or not part.dtype.is_float or not self._same_scope(part, total):
             return False
-        other = total.src[1] if total.src[0] is product else total.src[0]
-        if other.op is Op.MUL and other in self.flow.fused:
+        if not self.flow.fused.isdisjoint(total.src) or any(_is_register(s) for s in part.src):
             return False
-        if any(_is_register(s) for s in product.src):
-            return False
-        for s in product.src:
+        for s in part.src:
             self.flow.last[s] = max(self.flow.last[s], self.position[total])
         return True
 

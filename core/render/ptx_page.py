@@ -97,7 +97,7 @@ class Page:
         self._when = ""
 
     def origins(self, value: Value, since: int) -> None:
-        """Says of the lines since this one which nodes they stem from, products that are part of a sum among them."""
+        """Says of the lines since this one which nodes they stem from, what is part of a sum among them."""
         nodes = set(self.listing.provenance.get(value, ()))
         for s in value.src:
             if s in self.flow.fused:

@@ -57,13 +57,13 @@ def _arguments(
     found: dict[str, int] = {}
     if len(module.parameters) != len(program["arguments"]):
         raise Fault(f"{len(module.parameters)} parameters for {len(program['arguments'])} arguments")
-    for (name, alignment), argument in zip(module.parameters.items(), program["arguments"], strict=True):
+    for (name, kind), argument in zip(module.parameters.items(), program["arguments"], strict=True):
         if argument["kind"] == "variable":
-            if alignment is not None or name != PREFIX + argument["name"]:
+            if kind != "s32" or name != PREFIX + argument["name"]:
                 raise Fault(f"the parameter {name} is not the variable {argument['name']}")
             found[name] = values[argument["name"]]
         else:
-            if alignment is None:
+            if kind != "u64":
                 raise Fault(f"the parameter {name} is no pointer")
             found[name] = memory.add(held[argument["index"]], max(argument["alignment"], held_size(argument["dtype"])))
     return found

@@ -9,7 +9,7 @@ from core.linear.interpret import Fault
 
 _COMMENT = re.compile(r"//.*$", re.MULTILINE)
 _ENTRY = re.compile(r"\.visible \.entry (\w+)\((.*?)\)\n(?:\.maxntid (\d+), (\d+), (\d+)\n)?\{\n(.*)\n\}\n$", re.DOTALL)
-_PARAMETER = re.compile(r"\.param \.(?:u64 \.ptr \.global \.align (\d+)|s32) (\w+)$")
+_PARAMETER = re.compile(r"\.param \.(u64|s32) (\w+)$")
 _REGISTERS = re.compile(r"\.reg \.(pred|b16|b32|b64|f32|f64) (.+);$")
 _RANGE = re.compile(r"(%[a-z]+)<(\d+)>$")
 _SHARED = re.compile(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\];$")
@@ -30,13 +30,13 @@ class Instruction:
 
 @dataclass(slots=True)
 class Module:
-    """parameters: names with the alignment of what they point to, None of an integer. registers: names with their types.
+    """parameters, registers: names with their types. most: threads of a block along each axis, if the text says so.
 
     shared: names with size in bytes. labels: names with the number of the instruction behind them.
     """
 
     name: str
-    parameters: dict[str, int | None]
+    parameters: dict[str, str]
     most: tuple[int, ...] | None
     registers: dict[str, str] = field(default_factory=dict)
     shared: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def read(text: str) -> Module:
         parameter = _PARAMETER.match(words)
         if parameter is None:
             raise Fault(f"not a parameter: {words}")
-        module.parameters[parameter[2]] = int(parameter[1]) if parameter[1] else None
+        module.parameters[parameter[2]] = parameter[1]
     for line in body.split("\n"):
         _line(module, line.strip())
     _declared(module)
