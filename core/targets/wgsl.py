@@ -10,6 +10,7 @@ from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32
 from core.errors import TargetError
 from core.ir.op import Op
+from core.ir.parts import param
 from core.ir.walk import Graph
 from core.linear.listing import Listing
 from core.passes import emulate
@@ -86,11 +87,12 @@ def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) ->
 
 
 def render(listing: Listing, device: DeviceOptions) -> str:
-    """A module of WGSL with one entry point. Raises TargetError where it would have more bindings than a device must take."""
-    for count, most, what in (
-        (len(listing.params), MAX_STORAGE_BUFFERS, "buffers"),
-        (len(listing.variables), MAX_UNIFORM_BUFFERS, "variables"),
-    ):
+    """A module of WGSL with one entry point. Raises TargetError for arguments that no binding can be."""
+    for array in listing.params:
+        if array.dtype.name in LACKS["wgsl"] or param(array).image is not None:  # of one that is never accessed, nobody has asked yet
+            raise TargetError("/ast", target="wgsl", feature="images" if param(array).image is not None else array.dtype.name)
+    counts = (len(listing.params), MAX_STORAGE_BUFFERS, "buffers"), (len(listing.variables), MAX_UNIFORM_BUFFERS, "variables")
+    for count, most, what in counts:
         if count > most:
             raise TargetError("/ast", target="wgsl", feature=f"room for {count} {what}: a device need take no more than {most}")
     return wgsl.render(listing, device, DIALECT)

@@ -174,6 +174,10 @@ def test_what_the_target_lacks_is_refused_by_name() -> None:
         made(k.store(k.load("float32", [4])).ast())
     with pytest.raises(TargetError, match="wgsl has no float64"):
         made(masked_sum(), float64=True)
+    k = Build()
+    unused = k.load("int64", [4]) * 0
+    with pytest.raises(TargetError, match="wgsl has no int64"):
+        made(k.store(unused.cast("int32")).ast())
 
 
 def test_indices_beyond_32_bits_are_refused() -> None:
@@ -254,6 +258,27 @@ def test_both_judges_take_vectors_constants_and_halves_of_every_dtype() -> None:
             k = Build()
             programs[f"only loaded {dtype} {half}"] = made(k.store(k.load(dtype, [8, 4]).max(1)).ast(), "UNROLL 0 4", float16=half)
 
+    assert {} == refused(programs)
+
+
+def test_dawn_sees_that_all_lanes_reach_every_barrier() -> None:
+    """Behind a guard of the launch, within a loop whose end is an argument, beside stores to what was read."""
+    k = Build()
+    guarded = k.store(k.load("float32", [37, 64]).sum(1)).ast()
+    k = Build(n=(1, 8))
+    looped = k.store(k.load("float32", [4, "n", 32], [320, 40, 1]).sum(1, 2)).ast()
+    k = Build()
+    in_place = k.store(k.load("int8", [8, 1], [1, 0], buffer="out0") + k.load("int8", [8, 16]).max(1)).ast()
+    programs = {
+        "guarded": made(guarded, "GROUP 0 16", global_max=[16, 3, 1]),
+        "looped": made(looped, "GROUP 1 8"),
+        "in place": made(in_place, "GROUP 0 4"),
+    }
+
+    assert " < 37) {\n" in programs["guarded"].source
+    assert "r0 < n;" in programs["looped"].source
+    assert "  storageBarrier(); workgroupBarrier();\n" in programs["in place"].source
+    assert all("workgroupBarrier" in program.source for program in programs.values())
     assert {} == refused(programs)
 
 
