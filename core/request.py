@@ -20,7 +20,6 @@ from core.kernel.read import read_kernel
 from core.kernel.write import kernel_to_json
 from core.limits import Limits
 from core.schedule.option import ScheduleOption, read_option
-from core.targets import TARGETS
 from core.targets.defaults import BINARIES
 from core.targets.resolve import resolve_device
 from core.version import COMPILER
@@ -89,8 +88,6 @@ class Request:
         if "require" in body and body["require"] != "validated":
             raise WireError(at / "require", expected='"validated"', got=body["require"])
         found = canonical(check_kernel(read_kernel(body["ast"], limits, at / "ast"), at / "ast"))
-        if device.target not in TARGETS:
-            raise TargetError(at / "device" / "target", target=device.target, feature="renderer")
         return Request(
             found.kernel,
             found.rows,

@@ -207,9 +207,9 @@ class _Legalizer:
         return self.same(value, tuple(src))
 
     def matrix(self, value: Value) -> Value:
-        """A matrix instruction takes its operands as they lie in memory."""
+        """A matrix instruction takes its fragments as they lie in memory, and gives one like that."""
         a, b, c = value.src
-        return self.same(value, (self.bits(a), self.bits(b), self.done(c)))
+        return self.same(value, (self.bits(a), self.bits(b), self.bits(c)))
 
     def integral(self, value: Value) -> Value:
         """Quotients and shifts, defined for every operand."""

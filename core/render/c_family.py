@@ -100,10 +100,12 @@ class Printer:
                 params.append(self.dialect.images.params[facts.access].format(name=name))
             else:
                 const = self.dialect.const if facts.access == "read" else ""
-                params.append(self.dialect.param.format(const=const, t=self.array_types[array], name=name))
+                params.append(self.dialect.param.format(const=const, t=self.array_types[array], name=name, k=len(params)))
         for name, _, _ in self.listing.variables:
             text = self.page.variables[name] = self.page.names.variable(name)
-            params.append(self.dialect.variable.format(name=text.words))
+            params.append(self.dialect.variable.format(name=text.words, k=len(params)))
+        asked = {_special(v)[0] for v in self._launch_indices()} if self.dialect.launch_params else ()
+        params += [param for kind, param in self.dialect.launch_params.items() if kind in asked]
         return ", ".join(params) or self.dialect.no_params
 
     def _sampler(self, accesses: list[Value]) -> list[str]:
@@ -113,22 +115,24 @@ class Printer:
 
     def _preamble(self, text: str) -> list[str]:
         possible = [*self.dialect.half_preamble, *self.dialect.preamble] if self.page.native_half else self.dialect.preamble
-        return [preamble.line for preamble in possible if preamble.is_needed(text)]
+        return [p.line for p in possible if not (p.exact and self.page.fast) and p.is_needed(text)]
 
     # ---- the body ----------------------------------------------------------------------------------------------------------
 
     def _body(self) -> None:
-        body, dead = self.listing.body, self.placement.dead
-        for value in sorted([v for v in body if v.op is Op.SPECIAL and v not in dead], key=_launch_order):
+        for value in sorted(self._launch_indices(), key=_launch_order):
             self._launch_index(value)
-        for value in body:
+        for value in self.listing.body:
             write = self.statements.get(value.op)
-            if value in dead:
+            if value in self.placement.dead:
                 continue
             if write is None:
                 self._expression(value)
             else:
                 write(self, value)
+
+    def _launch_indices(self) -> list[Value]:
+        return [v for v in self.listing.body if v.op is Op.SPECIAL and v not in self.placement.dead]
 
     def _launch_index(self, value: Value) -> None:
         kind, dimension = _special(value)

@@ -23,11 +23,15 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """A line before everything else, where the text matches a pattern. stems: each match has one of them; they are looked for first."""
+    """A line before everything else, where the text matches a pattern. stems: each match has one of them; they are looked for first.
+
+    exact: what it asks of the compiler is right only where the device is not told to be fast rather than exact.
+    """
 
     stems: tuple[str, ...]
     pattern: str
     line: str
+    exact: bool = False
 
     def is_needed(self, text: str) -> bool:
         for stem in self.stems:
@@ -103,9 +107,9 @@ class Dialect:
     head: str  # {name} {params}
     sized_head: str  # and {x} {y} {z}, the lanes of a work-group, {lanes} all of them; "" where it can't be said
     no_params: str
-    param: str  # {const} {t} {name}
+    param: str  # {const} {t} {name}, {k} its place among the arguments
     const: str  # {const} of what is only read
-    variable: str  # {name}
+    variable: str  # {name} {k}
     special: Mapping[str, str]  # by kind; {d} the dimension, {l} its letter
     shared: str  # {t} {name} {n} elements {align}
     aligned: str  # {a} bytes
@@ -125,6 +129,7 @@ class Dialect:
     vectors: VectorWords | None = None
     matrix: Mapping[object, str] = field(default_factory=dict)  # by name of a matrix instruction's layout: the helper that is it
     images: ImageWords | None = None
+    launch_params: Mapping[str, str] = field(default_factory=dict)  # by kind: the parameter that `special` reads, where it is one
     extra_reserved: str = field(default=r"(?!)")  # a pattern of further words no argument may be called
     declare: str = "{t} {name} = {x};"  # of a value
     register: str = "{t} {name} = {x};"  # of what is assigned to later

@@ -1,7 +1,6 @@
 """What each target is where a request does not say otherwise, and what it has no way to use.
 
-All eight targets of the wire are here, so that a request for any of them is read, resolved and has a key, whether or not it
-can be rendered yet.
+All eight targets of the wire are here.
 """
 
 from __future__ import annotations

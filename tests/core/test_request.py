@@ -16,6 +16,8 @@ from core.errors import KernelError, LimitExceeded, TargetError, WireError
 from core.limits import Limits
 from core.request import Request, Search, program_key
 from core.schedule.option import ScheduleOption
+from core.targets import TARGETS
+from core.targets.defaults import DEFAULTS
 from core.version import COMPILER
 from tests.kernels import add_kernel, edited, every_form, request
 
@@ -93,12 +95,8 @@ def test_limits_are_those_handed_in() -> None:
     assert {"pointer": "/ast/nodes", "limit": "nodes", "needed": 4, "allowed": 3} == refusal.value.facts()
 
 
-@pytest.mark.parametrize("target", ["hip", "metal"])
-def test_a_target_without_renderer_is_refused_by_name(target: str) -> None:
-    with pytest.raises(TargetError) as refusal:
-        Request.from_json(request(device={"target": target}))
-
-    assert {"pointer": "/device/target", "target": target, "feature": "renderer"} == refusal.value.facts()
+def test_every_target_with_defaults_is_rendered() -> None:
+    assert set(DEFAULTS) == set(TARGETS)
 
 
 @pytest.mark.parametrize(

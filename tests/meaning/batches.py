@@ -26,12 +26,13 @@ from core.reference import OutsideBuffer, compare, evaluate, sample_inputs, samp
 from core.reference.bounded import Array
 from service.device.run import NotBuilt, Ran, Unfit, launch_of
 from tests.meaning.harness import PROCESSES, CRunner, runner_of
-from tests.tools.cuda import emulator as cuda
+from tests.tools.fibers import emulator as fibers
 
 Json = dict[str, Any]
 SECONDS = 300.0
 SENTINEL = 0xA5
 OF_C: dict[str, tuple[str, ...]] = {"c": (), "ubsan": ("-fsanitize=undefined", "-fno-sanitize-recover=undefined")}
+FIBERS = (*fibers.LANGUAGES, "fibers")
 BUDGET = 1 << 22  # points of nodes: what the reference takes a tenth of a second for
 
 
@@ -64,8 +65,8 @@ class Outcome:
 
 
 def try_all(target: str, attempts: Sequence[Attempt]) -> Outcome:
-    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `llvm`, `opencl`,
-    `cuda` (on the CPU), `ptx` and `wgsl` (likewise), or `emulated`, which takes the listings of OpenCL programs.
+    """What came of a batch. target: `c`, `ubsan` (C that ends its process where its behaviour is undefined), `llvm`, `opencl`; `cuda`,
+    `hip`, `metal`, `ptx`, `wgsl` or, for programs of the first three, `fibers` (on the CPU); or `emulated`: listings of OpenCL programs.
     """
     found = _in_process(target, attempts)
     if isinstance(found, Outcome):
@@ -121,9 +122,8 @@ def _built(target: str, attempts: list[Attempt]) -> list[list[Any]]:
     """Something to run per program; a text instead where its compiler rejects it."""
     if target in OF_C:
         return together(attempts, OF_C[target])
-    if target == "cuda":
-        functions = iter(cuda.together([program for attempt in attempts for program in attempt.programs]))
-        return [[next(functions) for _ in attempt.programs] for attempt in attempts]
+    if target in FIBERS:
+        return _fibers(attempts)
     built: list[list[Any]] = []
     for attempt in attempts:
         row: list[Any] = []
@@ -137,6 +137,16 @@ def _built(target: str, attempts: list[Attempt]) -> list[list[Any]]:
                 row.append(f"not built: {error}"[:2000])
         built.append(row)
     return built
+
+
+def _fibers(attempts: Sequence[Attempt]) -> list[list[Any]]:
+    """Functions of programs of any languages that fibers run, those of a language compiled as one text."""
+    programs: dict[str, list[Json]] = {}
+    for attempt in attempts:
+        for body, program in zip(attempt.bodies, attempt.programs, strict=True):
+            programs.setdefault(body["device"]["target"], []).append(program)
+    made = {language: iter(fibers.together(language, found)) for language, found in programs.items()}
+    return [[next(made[body["device"]["target"]]) for body in attempt.bodies] for attempt in attempts]
 
 
 def together(attempts: Sequence[Attempt], flags: Sequence[str] = ()) -> list[list[Any]]:
@@ -231,14 +241,11 @@ def _sized(program: Mapping[str, Any], inputs: Mapping[int, Array], variables: M
 
 
 _caller = CRunner()
-_launcher = cuda.CudaRunner()
 
 
 def _run(target: str, program: Json, made: Any, buffers: dict[int, Array], variables: Mapping[str, int]) -> Ran:
     if target in OF_C:
         return _caller.run(program, made, buffers, variables)
-    if target == "cuda":
-        return _launcher.run(program, made, buffers, variables)
     if target == "emulated":
         return _emulated(program, made, buffers, variables)
     ran: Ran = runner_of(target).run(program, made, buffers, variables)

@@ -1,6 +1,6 @@
 """Random kernels under random legal schedules, compared with what they mean, for as long as one likes.
 
-    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `llvm`, `opencl`, `cuda`, `ptx`, …
+    python -m tests.meaning.fuzz --count 50000 --seed 1 --target c        counts schedules; or `ubsan`, `opencl`, `emulated`, another target
     python -m tests.meaning.fuzz --replay FILE --target c                 one request again
 
 Each kernel is drawn from its seed and number alone, so a line of the report is enough to have it again. A failing case is made smaller
@@ -47,10 +47,9 @@ OPENCL: tuple[Json, ...] = (
     {"has_shared": False},
     {"has_local": False, "has_shared": False},
 )
-CUDA: tuple[Json, ...] = (
+_GPU: tuple[Json, ...] = (
     {},
     {},
-    {"arch": "sm_75"},
     {"float16": False},
     {"supports_float4": False},
     {"global_max": [4, 3, 5]},
@@ -68,6 +67,14 @@ WGSL: tuple[Json, ...] = (
     {"has_local": False, "has_shared": False},
 )
 LLVM: tuple[Json, ...] = ({}, {}, {"supports_float4": True}, {"supports_float4": True, "alignment": 4}, {"float16": False})
+DEVICES: dict[str, tuple[Json, ...]] = {
+    "cuda": (*_GPU, {"arch": "sm_75"}),
+    "ptx": (*_GPU, {"arch": "sm_75"}),
+    "hip": (*_GPU, {"arch": "gfx90a"}, {"arch": "gfx942", "float16": False}),
+    "metal": _GPU,
+    "wgsl": WGSL,
+    "llvm": LLVM,
+}
 SEEDS: tuple[tuple[tuple[int, bool], ...], ...] = (((0, False), (1, False)), ((2, False), (3, False)), ((0, False), (1, True)))
 
 
@@ -113,16 +120,12 @@ def draw(choices: Choices, target: str, schedules: int = SCHEDULES) -> Case | st
     """A case, or the category of the refusal of its kernel. Raises CompilerFails."""
     ast = random_kernel(choices)
     match target:
-        case "cuda" | "ptx":
-            device: Json = {"target": target, **choices.one_of(CUDA)}
-        case "wgsl":
-            device = {"target": "wgsl", **choices.one_of(WGSL)}
-        case "llvm":
-            device = {"target": "llvm", **choices.one_of(LLVM)}
         case "opencl" | "emulated":
-            device = {"target": "opencl", **choices.one_of(OPENCL)}
-        case _:
+            device: Json = {"target": "opencl", **choices.one_of(OPENCL)}
+        case "c" | "ubsan":
             device = {"target": "c"}
+        case _:
+            device = {"target": target, **choices.one_of(DEVICES[target])}
     plain = target == "emulated" or (target == "wgsl" and not keeps_specials(ast))
     seeds = choices.one_of(SEEDS[: 2 if plain else 3])
     bodies: list[Json] = []
@@ -247,7 +250,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="schedules to try")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--start", type=int, default=0, help="number of the first kernel")
-    parser.add_argument("--target", default="c", choices=("c", "ubsan", "llvm", "opencl", "cuda", "ptx", "wgsl", "emulated"))
+    parser.add_argument("--target", default="c", choices=("c", "ubsan", "opencl", *DEVICES, "emulated"))
     parser.add_argument("--failures", type=int, default=10, help="stop after so many")
     parser.add_argument("--tries", type=int, default=300, help="smaller cases tried of each failure")
     parser.add_argument("--replay", type=Path, metavar="FILE")

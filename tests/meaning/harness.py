@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from service.device.device import Trial, Verdict
 from service.device.judge import judge
 from service.device.opencl import begin
 from service.device.run import Ran, Runner, bound
-from tests.tools.cuda.emulator import CudaRunner
+from tests.tools.fibers.emulator import LANGUAGES, FiberRunner
 from tests.tools.guarded import Guarded
 from tests.tools.llvm import LlvmRunner
 from tests.tools.ptx.evaluator import PtxRunner
@@ -67,7 +68,7 @@ class CRunner:
 _RUNNERS: dict[str, Callable[[], Any]] = {
     "opencl": lambda: Runner((0, 0)),
     "c": CRunner,
-    "cuda": CudaRunner,
+    **{target: partial(FiberRunner, target) for target in (*LANGUAGES, "fibers")},
     "llvm": LlvmRunner,
     "ptx": PtxRunner,
     "wgsl": WgslRunner,

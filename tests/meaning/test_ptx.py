@@ -18,7 +18,7 @@ from tests.meaning.batches import Attempt, try_all
 from tests.meaning.build import Build
 from tests.meaning.choices import Choices
 from tests.meaning.fuzz import Tally, compiled_with_listing, fuzz_batch
-from tests.meaning.test_cuda import cases, fits
+from tests.meaning.test_gpus import cases, fits
 from tests.meaning.test_options import CLASSES, PLAIN
 from tests.meaning.tiles import matmul
 from tests.tools.kernels import KERNELS, ast_of

@@ -1,6 +1,6 @@
 """Matrix instructions mean what the kernel means, whatever is done beside them (acceptance H 153-164, L 229-230).
 
-On the emulator, which runs a set of lanes' fragments for real. The CUDA texts themselves run in `test_cuda`.
+On the emulator, which runs a set of lanes' fragments for real. The texts themselves run in `test_gpus`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tests.meaning.build import Build
 from tests.meaning.choices import Choices
 from tests.meaning.fuzz import Tally, compiled_with_listing, fuzz_batch
 from tests.meaning.harness import run
-from tests.meaning.test_cuda import cases
+from tests.meaning.test_gpus import cases
 from tests.meaning.test_options import PLAIN
 from tests.tools.kernels import KERNELS, ast_of
 from tests.tools.wgsl import MOST, buffers, keeps_specials, lacks, within

@@ -64,7 +64,7 @@ def test_tuned_is_the_heuristic_while_nothing_is_tuned(service: Service) -> None
         ({"binary": True, "device": {"target": "opencl"}}, "target", "/binary"),
         ({"binary": ["cubin"]}, "target", "/binary/0"),
         ({"optimize": {"search": "beam"}}, "option", "/optimize"),
-        ({"device": {"target": "metal"}}, "target", "/device/target"),
+        ({"device": {"target": "metal", "float64": True}}, "target", "/device/float64"),
         ({"device": {"target": "vax"}}, "wire", "/device/target"),
         ({"more": 1}, "wire", "/more"),
         ({"ast": {**SUM, "outputs": [1]}}, None, "/ast/outputs/0"),

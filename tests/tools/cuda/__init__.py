@@ -1,1 +1,1 @@
-"""CUDA texts built and run on this machine's CPU, threads as fibers: what they mean, not how fast they are."""
+"""What NVIDIA's compiler says of CUDA texts."""

@@ -1,1 +1,0 @@
-// The shim has it all.

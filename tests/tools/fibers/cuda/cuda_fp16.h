@@ -1,0 +1,1 @@
+// cuda.h has it all.
