@@ -32,7 +32,7 @@ _HEAD = re.compile(r"^(\[\[max_total_threads_per_threadgroup\(\d+\)\]\] )?kernel
 
 
 def misread(source: str) -> str:
-    """What C++ does not see: each parameter has its own attribute, buffers are numbered from 0, there are no others; casts keep the space."""
+    """What C++ does not see: each parameter has its attribute, buffers are numbered from 0, there are no others; casts keep the space."""
     head = _HEAD.search(source)
     if head is None:
         return "no kernel function"
