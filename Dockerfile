@@ -4,7 +4,8 @@
 #   docker build -t lathe .
 #   docker run --read-only --tmpfs /tmp -p 8000:8000 lathe
 #
-# BASE is best given by digest (…@sha256:…) where images are built for others. LOCK=requirements-tracing.lock adds OpenTelemetry's exporter.
+# BASE is best given by digest (…@sha256:…) where images are built for others. LOCK=requirements-tracing.lock adds OpenTelemetry's exporter,
+# LOCK=requirements-cuda.lock NVIDIA's compilers; COMPILERS="gcc clang-19 lld-19" (Debian's packages) adds device compilers for binaries.
 
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 
@@ -22,10 +23,11 @@ RUN pip install --no-deps --no-index --no-build-isolation . \
     && python -m compileall -q /opt/lathe/lib
 
 FROM ${BASE} AS service
+ARG COMPILERS=""
 # PoCL links each kernel it builds: with ld, libgcc and the C library's start files.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends binutils libc6-dev libgcc-12-dev \
+    && apt-get install -y --no-install-recommends binutils libc6-dev libgcc-12-dev $COMPILERS \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 lathe \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/lathe --shell /usr/sbin/nologin lathe \

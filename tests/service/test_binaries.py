@@ -55,8 +55,9 @@ def link_of(response: httpx.Response) -> str:
     return response.headers["link"].partition(">")[0].removeprefix("<")
 
 
-def test_a_shared_object_is_loaded_and_runs_right(service: Service, tmp_path: Path) -> None:
-    program, binary = made(service, "c", "so")
+@pytest.mark.parametrize("target", ["c", "llvm"])
+def test_a_shared_object_is_loaded_and_runs_right(service: Service, tmp_path: Path, target: str) -> None:
+    program, binary = made(service, target, "so")
     (tmp_path / "kernel.so").write_bytes(binary.content)
     out = np.zeros(16, np.float32)
     function = getattr(ctypes.CDLL(str(tmp_path / "kernel.so")), program["name"])
@@ -123,7 +124,9 @@ def test_ptx_is_what_the_runtime_compiler_gives(service: Service) -> None:
     assert b".target sm_80" in binary.content
 
 
-@pytest.mark.parametrize(("target", "format_"), [("c", "so"), ("cuda", "cubin"), ("cuda", "ptx"), ("ptx", "cubin"), ("opencl", "clbin")])
+@pytest.mark.parametrize(
+    ("target", "format_"), [("c", "so"), ("cuda", "cubin"), ("cuda", "ptx"), ("ptx", "cubin"), ("llvm", "so"), ("opencl", "clbin")]
+)
 def test_two_processes_make_the_same_bytes(service: Service, other: Service, target: str, format_: str) -> None:
     one, two = made(service, target, format_)[1], made(other, target, format_)[1]
 
