@@ -91,7 +91,7 @@ def compile_(
     source: Annotated[bool, typer.Option("--source", help="print the program's text alone")] = False,
 ) -> None:
     """Compile one kernel here, without a service, and print the program."""
-    from core import LatheError, Request, compile_kernel, read_json
+    from core import LatheError, Request, TargetError, compile_kernel, read_json
 
     try:
         raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -99,7 +99,12 @@ def compile_(
         typer.echo(f"lathe: {error}", err=True)
         raise typer.Exit(2) from None
     try:
-        program = compile_kernel(Request.from_json(request_in(read_json(raw), target)))
+        request = Request.from_json(request_in(read_json(raw), target))
+        if request.binary:
+            raise TargetError(
+                "/binary", target=request.device.target, feature="binaries without a service: ask one, or `lathe warm` its store"
+            )
+        program = compile_kernel(request)
     except LatheError as error:
         typer.echo(f"lathe: {error.category}: {error}", err=True)
         raise typer.Exit(1) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sqlite3
@@ -16,7 +17,9 @@ from typing import Any
 import httpx
 import pytest
 import redis
+from typer.testing import CliRunner
 
+from service.__main__ import cli
 from service.api.examples import SUM
 from service.app import build
 from service.services import Services
@@ -250,6 +253,15 @@ async def test_a_stored_binary_outlives_the_process_and_is_not_made_again(toolbo
 
         assert (whole.content, made.headers["link"]) == (served.content, program.headers["link"])
         assert ("hit", 1) == (again.headers["lathe-result"], len(toolbox.calls()))
+
+
+async def test_a_store_can_be_warmed_with_binaries(toolbox: Toolbox, tmp_path: Path) -> None:
+    store, file = f"sqlite:///{tmp_path / 'lathe.db'}", tmp_path / "requests.json"
+    file.write_text(json.dumps(SO))
+    warmed = await asyncio.to_thread(CliRunner().invoke, cli, ["warm", str(file), "--store", store])
+    async with running(store=store) as service:
+        assert (0, 200) == (warmed.exit_code, (await service.compile(SO)).status_code)
+        assert 1 == len(toolbox.calls())
 
 
 async def test_another_version_of_a_compiler_makes_another_binary(toolbox: Toolbox, tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ def test_standard_input_is_a_file_too() -> None:
     assert "opencl" == json.loads(result.stdout)["target"]
 
 
+def test_binaries_are_a_service_s_and_never_left_out_without_a_word(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps({**COMPILES["without a schedule, in C"], "binary": True}))
+    result = lathe("compile", str(file))
+
+    assert 1 == result.exit_code
+    assert "target: /binary: c has no binaries without a service" in result.stderr
+
+
 @pytest.mark.parametrize(("text", "said"), [("{", "wire"), ('{"ast": 1, "device": {"target": "c"}}', "/ast"), ("[]", "wire")])
 def test_what_cannot_be_compiled_is_said_in_one_line(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "bad.json"
