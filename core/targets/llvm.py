@@ -24,5 +24,12 @@ def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) ->
 
 
 LLVM = Target(
-    name="llvm", file_suffix="ll", defaults=DEFAULTS["llvm"], legalize=legalize, render=llvm.render, called=True, images=False,
-)  # fmt: skip
+    name="llvm",
+    file_suffix="ll",
+    defaults=DEFAULTS["llvm"],
+    legalize=legalize,
+    render=llvm.render,
+    called=True,
+    images=False,
+    promises=("with float16, a machine that has no instructions to convert half needs the compiler's runtime for them",),
+)

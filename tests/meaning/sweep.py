@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from core import LatheError, Request
+from core.reference import size_at
 from tests.meaning.choices import Choices
-from tests.meaning.harness import PROCESSES, verdict
+from tests.meaning.harness import PROCESSES, compiled, verdict
 from tests.meaning.random_schedules import initial_nest, random_schedule
 
 Json = dict[str, Any]
 SHOWN = 50  # kernels between two lines of the report
-MOST = 1 << 22  # points of nodes: larger kernels are refused
+MOST = 1 << 22  # points of nodes: kernels of more are refused
+LARGEST = 1 << 22  # elements: buffers of more take too long to fill
 
 
 def rows_of(path: Path) -> Iterator[Json]:
@@ -38,17 +40,26 @@ def rows_of(path: Path) -> Iterator[Json]:
 
 
 def tried(row: Json, target: str, optimize: str, choices: Choices, special: bool, device: Json) -> tuple[str, str]:
-    """`right`, `wrong`, `unfit` or `refused`, and why; the list of options where it was drawn."""
+    """`right`, `wrong`, `unfit`, `large` or `refused`, and why; the list of options where it was drawn."""
     device = {"target": target, **row.get("device", {}), **device}
     options: object = optimize
     try:
         if optimize == "random":
             request = Request.from_json({"ast": row["ast"], "device": device, "optimize": "none"})
             options = random_schedule(choices, initial_nest(request), request)
+        program, _ = compiled(row["ast"], target, options, device)
+        if _elements(program.to_json()) > LARGEST:
+            return "large", f"{_elements(program.to_json())} elements"
         found = verdict(row["ast"], target, options, ((0, False), (1, True)) if special else ((0, False),), device, MOST)
     except LatheError as error:
         return "refused", f"{error.category}: {error}"
     return found.verdict, f"{found.why} {found.detail} {json.dumps(options)}"
+
+
+def _elements(program: Json) -> int:
+    """Of all buffers together, at the greatest values of the variables."""
+    greatest = {a["name"]: a["max"] for a in program["arguments"] if a["kind"] == "variable"}
+    return sum(size_at(a["size"], greatest) for a in program["arguments"] if a["kind"] == "buffer")
 
 
 def sweep(rows: Sequence[Json], target: str, optimize: str, seed: int, *, special: bool, device: Json) -> Counter[str]:
