@@ -125,6 +125,7 @@ def _machine(request: Request, nest: Nest, lowered: Lowered, graph: Graph, watch
     body = branched(linearize(graph, guard))
     provenance = followed(lowered.provenance, (simpler, closed, again, legal, whole, narrower)) if request.annotate else {}
     params = params_of(nest, assumed_alignment(device))
+    target.take(params.values(), device)
     variables = tuple((v.name, v.min, v.max) for v in nest.kernel.variables)
     listing = Listing(kernel_name(nest), tuple(params.values()), variables, body, _fixed(lowered.local_size), provenance)
     watch("order", listing)

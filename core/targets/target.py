@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from core.device import DeviceOptions
+from core.dtypes import FLOAT64
+from core.errors import TargetError
+from core.ir.parts import param
 from core.ir.value import Value
 from core.ir.walk import Graph
 from core.linear.listing import Listing
+from core.targets.defaults import LACKS
 
 Watch = Callable[[Value, Value], None]
 
@@ -34,3 +38,13 @@ class Target:
     index64: bool = True
     sized: bool = False
     promises: tuple[str, ...] = ()
+
+    def take(self, params: Iterable[Value], device: DeviceOptions) -> None:
+        """Raises TargetError for an argument that can't be declared. Whether anything reads it is no matter: it is one all the same."""
+        for array in params:
+            if array.dtype is FLOAT64 and not device.float64:
+                raise TargetError("/device/float64", target=self.name, feature="float64")
+            if array.dtype.name in LACKS.get(self.name, ()):
+                raise TargetError("/device/target", target=self.name, feature=array.dtype.name)
+            if param(array).image is not None and not self.images:
+                raise TargetError("/device/target", target=self.name, feature="images")

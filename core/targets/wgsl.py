@@ -10,7 +10,6 @@ from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32
 from core.errors import TargetError
 from core.ir.op import Op
-from core.ir.parts import param
 from core.ir.walk import Graph
 from core.linear.listing import Listing
 from core.passes import emulate
@@ -87,10 +86,7 @@ def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) ->
 
 
 def render(listing: Listing, device: DeviceOptions) -> str:
-    """A module of WGSL with one entry point. Raises TargetError for arguments that no binding can be."""
-    for array in listing.params:
-        if array.dtype.name in LACKS["wgsl"] or param(array).image is not None:  # of one that is never accessed, nobody has asked yet
-            raise TargetError("/ast", target="wgsl", feature="images" if param(array).image is not None else array.dtype.name)
+    """A module of WGSL with one entry point. Raises TargetError for more arguments than a device must take."""
     counts = (len(listing.params), MAX_STORAGE_BUFFERS, "buffers"), (len(listing.variables), MAX_UNIFORM_BUFFERS, "variables")
     for count, most, what in counts:
         if count > most:

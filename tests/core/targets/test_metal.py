@@ -116,6 +116,25 @@ def test_what_the_language_has_not_is_refused_by_name() -> None:
         made(double, float64=True)
 
 
+@pytest.mark.parametrize("device", [{"target": "metal"}, {"target": "opencl", "float64": False}, {"target": "wgsl"}])
+def test_a_double_that_nothing_reads_is_refused_too(device: Json) -> None:
+    k = Build()
+    ast = k.store(k.load("float64", [8]).cast("bool").op("AND", k.const(False, "bool", [8]))).ast()
+
+    with pytest.raises(TargetError, match="float64"):
+        compile_kernel(Request.from_json({"ast": ast, "device": device}))
+
+
+@pytest.mark.parametrize("target", ["c", "cuda", "hip", "metal", "ptx", "wgsl", "llvm"])
+def test_an_image_that_nothing_reads_is_refused_too(target: str) -> None:
+    k = Build()
+    x = k.load("float32", [4, 4], image=[1, 4, 4])
+    ast = k.store(x.differs(x).op("AND", k.const(False, "bool", [4, 4]))).ast()
+
+    with pytest.raises(TargetError, match="images"):
+        compile_kernel(Request.from_json({"ast": ast, "device": {"target": target}}))
+
+
 def test_a_kernel_has_as_many_arguments_as_the_table_has_entries() -> None:
     def copies(count: int) -> Json:
         k = Build()
