@@ -125,7 +125,8 @@ def test_ptx_is_what_the_runtime_compiler_gives(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "format_"), [("c", "so"), ("cuda", "cubin"), ("cuda", "ptx"), ("ptx", "cubin"), ("llvm", "so"), ("opencl", "clbin")]
+    ("target", "format_"),
+    [("c", "so"), ("cuda", "cubin"), ("cuda", "ptx"), ("ptx", "cubin"), ("llvm", "so"), ("hip", "hsaco"), ("opencl", "clbin")],
 )
 def test_two_processes_make_the_same_bytes(service: Service, other: Service, target: str, format_: str) -> None:
     one, two = made(service, target, format_)[1], made(other, target, format_)[1]
@@ -197,9 +198,8 @@ def test_what_can_t_be_made_is_refused_by_name(service: Service, body: Json, cat
 def test_targets_tell_which_compilers_are_here(service: Service) -> None:
     targets = service.client.get("/targets").json()["targets"]
 
-    assert (["so"], ["cubin", "ptx"], ["cubin"], ["clbin"], []) == tuple(
-        targets[name]["binaries"] for name in ("c", "cuda", "ptx", "opencl", "wgsl")
-    )
+    formats = {"c": ["so"], "cuda": ["cubin", "ptx"], "hip": ["hsaco"], "llvm": ["so"], "opencl": ["clbin"], "ptx": ["cubin"]}
+    assert {**formats, "metal": [], "wgsl": []} == {name: target["binaries"] for name, target in targets.items()}
     assert ("gcc", "application/x-sharedlib") == tuple(targets["c"]["compilers"]["so"][name] for name in ("compiler", "type"))
     assert "x86-64-v3" in targets["c"]["compilers"]["so"]["architectures"]
     assert "headers" in targets["cuda"]["compilers"]["ptx"]["version"]
