@@ -83,7 +83,7 @@ def _target(
 
 def _client(server: Server, target: str, way: str, keys: Sequence[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "POCL_CACHE_DIR": cache, "PYOPENCL_NO_CACHE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "POCL_CACHE_DIR": cache, "TMPDIR": cache, "PYOPENCL_NO_CACHE": "1"}
         command = [sys.executable, "-X", "faulthandler", "-P", "-m", "bench.start_client", target, way, str(server.port)]
         done = subprocess.run(
             command, env=environment, input="\n".join(keys), capture_output=True, text=True, timeout=CLIENT_S, check=False
