@@ -23,7 +23,7 @@ from core.ir.value import Value, alu, constant, make
 from core.kernel.node import Const, ImageShape, Load, Store, value_dtype
 from core.lower.elements import Elements, joined, numbers, points, size_of, strides_of
 from core.lower.places import Group, Places, chunks
-from core.lower.side_by_side import Spot, runs, side_by_side, spots_of
+from core.lower.side_by_side import Spot, in_runs, runs, side_by_side, spots_of
 from core.schedule.axis import Axis
 from core.schedule.nest import Nest
 from core.schedule.sites import Site
@@ -87,7 +87,8 @@ class Memory:
                 loaded[spot, offset + lane] = vector if width == 1 else make(Op.EXTRACT, node.dtype, (vector,), lane)
 
         spots = spots_of(accesses)
-        for chunk in side_by_side(axes, spots):
+        vectors = side_by_side(axes, spots)
+        for chunk in [] if in_runs(vectors, spots) else vectors:
             found = spots[chunk[0]]
             if found is not None and len(chunk) > 1 and (found[0], found[1]) not in loaded:
                 load(*found, accesses[chunk[0]], len(chunk))

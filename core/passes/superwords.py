@@ -191,8 +191,10 @@ class _Packing:
         return tuple(zip(*turned, strict=True))
 
     def _likeness(self, x: Value, y: Value) -> int:
-        """2 for one form, 1 for one operation."""
-        return 2 * (self.form[x] == self.form[y]) or int(x.op is y.op)
+        """3 for one form, 2 for one operation on an operand that is the same, 1 for one operation."""
+        if self.form[x] == self.form[y]:
+            return 3
+        return 0 if x.op is not y.op else 1 if x.op is Op.EXTRACT or set(x.src).isdisjoint(y.src) else 2
 
     # ---- which of them to make ---------------------------------------------------------------------------------------------
 

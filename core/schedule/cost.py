@@ -37,6 +37,7 @@ FREE = frozenset(("CAST", "BITCAST"))
 COMPARED = frozenset(("CAST", "CMPLT", "CMPNE", "WHERE", "MUL"))  # between a ramp and the sum that it gives a closed form
 L1, L2 = 32 << 10, 2 << 20  # bytes
 FROM_L2, FROM_MEMORY = 0.015, 0.045  # ns a byte
+LINE = 64  # bytes: gaps no wider cost nothing of their own
 STRETCH = 4.0  # ns: going on elsewhere in a buffer that does not stay in L2
 PAGE, WAYS, CONFLICT = 4096, 8, 1.0  # bytes apart that meet in L1; how many of these it holds; ns an access beyond
 MASKED = 8.0  # times an instruction: lanes under gates that a loop moves along them
@@ -102,6 +103,16 @@ class Plan:
         for amount in self.expanded.values():
             result *= amount
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the expanded elements of an access lie. distinct: the part of them that are different ones. run: how many of these lie
+    together; span: from the first of a run to its last, in elements."""
+
+    distinct: float
+    run: float
+    span: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +239,12 @@ class _Estimate:
     def cost(self) -> Cost:
         arithmetic = memory = 0.0
         for site, times in self.work.sites.items():
-            count = self._count(site.varies) * self._distinct(site)
-            arithmetic += times * self._instructions(site, count)
+            count = self._count(site.varies)
             if site.is_access:
-                memory += times * self._memory(site, count)
+                reach = self._reach(site)
+                count *= reach.distinct
+                memory += times * self._memory(site, count, reach)
+            arithmetic += times * self._instructions(site, count)
         for chain in self.work.chains:
             along = self._along(chain.over)
             if along is not None:
@@ -248,20 +261,26 @@ class _Estimate:
                 count *= work.extents[p] / self.expanded.get(p, 1)
         return count
 
-    def _distinct(self, site: Site) -> float:
-        """The part of an access's expanded elements that are different ones: windows along axes of one stride overlap."""
-        by_stride: dict[int, list[int]] = {}
-        for p, stride in site.strides:
-            if stride and self.expanded.get(p, 1) > 1:
-                by_stride.setdefault(stride, []).append(self.expanded[p])
-        part = 1.0
-        for extents in by_stride.values():
-            if len(extents) > 1:
-                every = 1
-                for e in extents:
-                    every *= e
-                part *= (sum(extents) - len(extents) + 1) / every
-        return part
+    def _reach(self, site: Site) -> Reach:
+        """Where an access's expanded elements lie: windows overlap, and rows begin in the line where others end."""
+        every = span = unit = 1
+        distinct = run = 1.0
+        near = True
+        for stride, extent in sorted((abs(by), self.expanded[p]) for p, by in site.strides if by and self.expanded.get(p, 1) > 1):
+            unit = unit if every > 1 else stride
+            overlaps = stride % unit == 0 and stride // unit <= distinct
+            grown = distinct + stride // unit * (extent - 1) if overlaps else distinct * extent
+            near = near and stride * site.itemsize <= span * site.itemsize + LINE
+            if near:
+                run *= grown / distinct
+                span += stride * (extent - 1)
+            distinct = grown
+            every *= extent
+        return Reach(distinct / every, run, span)
+
+    def _gate(self, site: Site) -> float:
+        """How many times an instruction an access of a single element takes: gates stay unless the axes they name are taken apart."""
+        return GATED if any(self.expanded.get(p, 1) < self.work.extents[p] for p in site.masked) else 1.0
 
     def _along(self, varies: frozenset[int]) -> int | None:
         """The axis that the lanes of a site lie along."""
@@ -275,11 +294,11 @@ class _Estimate:
         each = STORE if site.is_store else INSTRUCTION
         along = self._along(site.varies)
         if along is None:
-            return count * (site.alone or each)
+            return count * (site.alone or each * (self._gate(site) if site.masked else 1.0))
         if site.is_access and (stride := dict(site.strides)[along]) != 1:
             if stride and any(by == 1 and self.expanded.get(p, 1) >= stride for p, by in site.strides):  # a window closes the gaps
                 return count / self.lanes[along] * (self._wide(self.lanes[along], site.itemsize) * each + SHUFFLE)
-            return count * (each + INSERT) * (GATED if site.masked else 1.0)
+            return count * (each + INSERT) * self._gate(site)
         if site.in_lane:
             return count * site.in_lane * (1 + NARROW / self.lanes[along])
         windows = [p for p, stride in site.strides if stride == 1 and p != along]
@@ -304,7 +323,27 @@ class _Estimate:
                     registers, terms = registers * lanes, terms / lanes
                 registers *= self._wide(lanes, chain.itemsize) / lanes
             busy = terms * registers * INSTRUCTION
-            total += turns * (TURN + max(0.0, terms * LATENCY - busy) + max(0.0, registers - REGISTERS) * SPILL)
+            excess = max(0.0, registers + (self._held(chain) if terms > 1 and along is not None else 0.0) - REGISTERS)
+            total += turns * (TURN + max(0.0, terms * LATENCY - busy) + excess * SPILL * (1 + terms) / 2)
+        return total
+
+    def _held(self, chain: Chain) -> float:
+        """Registers of operands that several sums take, where terms are side by side: each is held from the first sum to the last.
+
+        Whole vectors are read from memory each time; scalars in every lane, and rows that are shifted between their masks, are not.
+        """
+        total = 0.0
+        for site in self.work.sites:
+            along = self._along(site.varies)
+            if not site.is_access or site.varies.isdisjoint(chain.over):
+                continue
+            if along is not None and not (along in site.masked and self.lanes[along] == self.work.extents[along]):
+                continue
+            if any(self.expanded.get(p, 1) > 1 for p in chain.varies if p not in site.varies and p not in self.lanes):
+                registers = 1.0 if along is None else self._wide(self.lanes[along], site.itemsize) / self.lanes[along]
+                for p in site.varies:
+                    registers *= self.expanded.get(p, 1)
+                total += registers
         return total
 
     def _turns(self, chain: Chain) -> float:
@@ -316,15 +355,13 @@ class _Estimate:
                 turns *= self.work.extents[p] / self.expanded.get(p, 1)
         return turns
 
-    def _memory(self, site: Site, count: float) -> float:
+    def _memory(self, site: Site, count: float, reach: Reach) -> float:
         """Bytes from beyond the first cache, and stretches that are begun."""
-        work, strides = self.work, dict(site.strides)
-        whole = own = stretch = 1.0
+        work = self.work
+        whole = own = 1.0
         for p in site.varies:
             whole *= work.extents[p]
             own *= self.expanded.get(p, 1) if p in work.parallel else work.extents[p]
-            if strides.get(p) == 1:
-                stretch *= self.expanded.get(p, 1)
         whole, own = whole * site.itemsize, own * site.itemsize
         shared = bool(work.parallel) and work.parallel[-1] not in site.varies  # the next work-item reads the same
         near = own if shared else whole
@@ -335,13 +372,13 @@ class _Estimate:
                 streams *= self.expanded[p]
                 apart = abs(stride) * site.itemsize
         bytes_moved = max(whole, count * site.itemsize if near > L1 else 0.0)
-        runs_on = self._runs_on(site, strides)
-        begun = count / stretch * STRETCH if whole > L2 and not runs_on else 0.0
+        begun = count / reach.run * STRETCH if whole > L2 and not self._runs_on(site, reach) else 0.0
         met = count * CONFLICT if streams > WAYS and apart and apart % PAGE == 0 else 0.0
         return bytes_moved * rate + begun + met
 
-    def _runs_on(self, site: Site, strides: Mapping[int, int | None]) -> bool:
+    def _runs_on(self, site: Site, reach: Reach) -> bool:
         """Whether the innermost loop around it, or the next work-item, goes on where this one ends."""
-        work = self.work
-        loops = [p for p in range(len(work.extents)) if p in site.varies and work.extents[p] > self.expanded.get(p, 1)]
-        return bool(loops) and strides.get(loops[-1]) == 1
+        for p, stride in reversed(site.strides):
+            if self.work.extents[p] > (taken := self.expanded.get(p, 1)):
+                return stride is not None and abs(stride) * taken * site.itemsize <= reach.span * site.itemsize + LINE
+        return False
