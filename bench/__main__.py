@@ -2,6 +2,7 @@
 
     python -m bench compile [--corpus FILE …] [--sample N --seed S] [--json OUT] [--compare OLD.json]
     python -m bench compare OLD.json NEW.json
+    python -m bench programs [--only NAME …] [--json OUT] [--compare OLD.json]
     python -m bench plot RUN.json -o PICTURE.svg
     python -m bench profile [--corpus FILE …] [--sample N --seed S] [--kernel ID …]
     python -m bench cache [--json OUT]
@@ -20,14 +21,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import cache, compiling, faults, profiling, soak, start
+from bench import cache, compiling, faults, plot_programs, profiling, programs, soak, start
 from bench.compare import compared
 from bench.kernels import OWN, Case, read_cases
 from bench.plot import svg
 from bench.processes import ServerTrouble
 from bench.report import summary, text
-from bench.run import read_run
+from bench.run import Run, read_run
 from bench.start_client import FORMATS
+from bench.workloads import WORKLOADS
 from core import TARGETS
 
 
@@ -62,6 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     compiled.add_argument("--compare", type=Path, metavar="OLD", help="a stored run: say what changed by more than the noise")
     profiled.add_argument("--top", type=_positive, default=25, help="functions to show (25)")
     profiled.add_argument("--passes", type=_positive, default=1, help="times over all kernels: more find more (1)")
+    timed = commands.add_parser("programs", help="how quick the programs of named workloads are on this machine's OpenCL device")
+    timed.add_argument("--only", nargs="+", choices=[w.name for w in WORKLOADS], default=[], metavar="NAME")
+    timed.add_argument("--rounds", type=_positive, default=5, help="turns of each version (5)")
+    timed.add_argument("--seconds", type=float, default=0.1, help="for each version in each round (0.1)")
+    timed.add_argument("--json", type=Path, metavar="OUT", help="store the run")
+    timed.add_argument("--compare", type=Path, metavar="OLD", help="a stored run: say what changed by more than the noise")
     comparison = commands.add_parser("compare", help="two stored runs")
     comparison.add_argument("old", type=Path)
     comparison.add_argument("new", type=Path)
@@ -136,13 +144,41 @@ def _compile(given: argparse.Namespace) -> None:
         print(f"\nagainst {given.compare}\n{compared(old, run)}")
 
 
+def _programs(given: argparse.Namespace) -> None:
+    old = _read(given.compare) if given.compare else None
+    if old is not None and not isinstance(old, programs.ProgramsRun):
+        raise ValueError(f"{given.compare} holds no run of `bench programs`")
+    chosen = [w for w in WORKLOADS if not given.only or w.name in given.only]
+    run = programs.measure(chosen, given.rounds, given.seconds, _tell)
+    if given.json:
+        given.json.write_text(programs.stored(run))
+    print(programs.text(run))
+    if old is not None:
+        print(f"\nagainst {given.compare}\n{programs.compared(old, run)}")
+
+
+def _read(file: Path) -> Run | programs.ProgramsRun:
+    """A stored run of either kind. Raises ValueError where the file holds none."""
+    value = json.loads(file.read_bytes())
+    if isinstance(value, dict) and value.get("bench") == "programs":
+        return programs.read_programs(value, file)
+    return read_run(file)
+
+
 def _compare(given: argparse.Namespace) -> None:
-    print(compared(read_run(given.old), read_run(given.new)))
+    old, new = _read(given.old), _read(given.new)
+    if isinstance(old, Run) and isinstance(new, Run):
+        print(compared(old, new))
+    elif isinstance(old, programs.ProgramsRun) and isinstance(new, programs.ProgramsRun):
+        print(programs.compared(old, new))
+    else:
+        raise ValueError("the two runs measured different things")
 
 
 def _plot(given: argparse.Namespace) -> None:
-    run = read_run(given.run)
-    given.output.write_text(svg(run, summary(run)), encoding="utf-8")
+    run = _read(given.run)
+    picture = svg(run, summary(run)) if isinstance(run, Run) else plot_programs.svg(run)
+    given.output.write_text(picture, encoding="utf-8")
 
 
 def _profile(given: argparse.Namespace) -> None:
@@ -185,6 +221,7 @@ def _tell(progress: str) -> None:
 
 COMMANDS = {
     "compile": _compile,
+    "programs": _programs,
     "compare": _compare,
     "plot": _plot,
     "profile": _profile,

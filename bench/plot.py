@@ -35,7 +35,7 @@ def svg(run: Run, found: Summary) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
         f"<title>{escape(title)}</title><style>{STYLE}</style>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        _text(20, 28, title, "title"),
+        words(20, 28, title, "title"),
         *_bars(found),
         *_dots(run),
         "</svg>",
@@ -45,7 +45,7 @@ def svg(run: Run, found: Summary) -> str:
 
 def _bars(found: Summary) -> Iterator[str]:
     """A bar for each stage, in the order of the flow."""
-    yield _text(BARS_LEFT, TOP - 20, "CPU time by stage; light: until the key is known", "small")
+    yield words(BARS_LEFT, TOP - 20, "CPU time by stage; light: until the key is known", "small")
     stages = found["stages"]
     pitch = (BOTTOM - TOP) / len(stages)
     longest = max(row["share"] for row in stages.values())
@@ -55,12 +55,12 @@ def _bars(found: Summary) -> Iterator[str]:
         colour = REQUEST_BAR if stage in REQUEST_STAGES else BAR
         top, height, middle = y + pitch * 0.15, pitch * 0.7, y + pitch / 2 + 4
         yield f'<rect x="{BARS_LEFT}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
-        yield _text(BARS_LEFT - 8, middle, stage, anchor="end")
-        yield _text(BARS_LEFT + width + 6, middle, f"{row['share']:.1%} · {row['total']:.{0 if row['total'] >= 10 else 1}f} ms", "small")
+        yield words(BARS_LEFT - 8, middle, stage, anchor="end")
+        yield words(BARS_LEFT + width + 6, middle, f"{row['share']:.1%} · {row['total']:.{0 if row['total'] >= 10 else 1}f} ms", "small")
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class Axis:
     """A logarithmic axis: `least` lies at `start`, `greatest` at `end`. Both are powers of ten."""
 
     least: float
@@ -69,9 +69,9 @@ class _Axis:
     end: float
 
     @staticmethod
-    def over(values: list[float], start: float, end: float) -> _Axis:
+    def over(values: list[float], start: float, end: float) -> Axis:
         low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-        return _Axis(10.0**low, 10.0 ** max(high, low + 1), start, end)
+        return Axis(10.0**low, 10.0 ** max(high, low + 1), start, end)
 
     def at(self, value: float) -> float:
         part = math.log10(value / self.least) / math.log10(self.greatest / self.least)
@@ -87,32 +87,32 @@ def _dots(run: Run) -> Iterator[str]:
     kernels = [kernel for kernel in run.kernels if kernel.micro_ops and kernel.ms > 0]
     if not kernels:
         return
-    x = _Axis.over([float(kernel.micro_ops) for kernel in kernels], DOTS_LEFT, DOTS_RIGHT)
-    y = _Axis.over([kernel.ms for kernel in kernels], BOTTOM, TOP)
-    yield _text(DOTS_LEFT, TOP - 20, "milliseconds of each kernel by its micro-ops; dashed: µs per micro-op", "small")
+    x = Axis.over([float(kernel.micro_ops) for kernel in kernels], DOTS_LEFT, DOTS_RIGHT)
+    y = Axis.over([kernel.ms for kernel in kernels], BOTTOM, TOP)
+    yield words(DOTS_LEFT, TOP - 20, "milliseconds of each kernel by its micro-ops; dashed: µs per micro-op", "small")
     for tick in x.ticks():
-        yield _line(x.at(tick), TOP, x.at(tick), BOTTOM, FAINT)
-        yield _text(x.at(tick), BOTTOM + 18, f"{tick:g}", "small", "middle")
+        yield line(x.at(tick), TOP, x.at(tick), BOTTOM, FAINT)
+        yield words(x.at(tick), BOTTOM + 18, f"{tick:g}", "small", "middle")
     for tick in y.ticks():
-        yield _line(DOTS_LEFT, y.at(tick), DOTS_RIGHT, y.at(tick), FAINT)
-        yield _text(DOTS_LEFT - 8, y.at(tick) + 4, f"{tick:g}", "small", "end")
+        yield line(DOTS_LEFT, y.at(tick), DOTS_RIGHT, y.at(tick), FAINT)
+        yield words(DOTS_LEFT - 8, y.at(tick) + 4, f"{tick:g}", "small", "end")
     for cost in COSTS_US:
         low = max(x.least, y.least * 1000 / cost)
         high = min(x.greatest, y.greatest * 1000 / cost)
         if low < high:
             right, up = x.at(high), y.at(high * cost / 1000)
-            yield _line(x.at(low), y.at(low * cost / 1000), right, up, QUIET, dashes="4 4")
+            yield line(x.at(low), y.at(low * cost / 1000), right, up, QUIET, dashes="4 4")
             at_top = high < x.greatest
-            yield _text(right, up - 4, f"{cost} µs", "small", "middle" if at_top else "end")
+            yield words(right, up - 4, f"{cost} µs", "small", "middle" if at_top else "end")
     for kernel in kernels:
         yield f'<circle cx="{x.at(kernel.micro_ops):.1f}" cy="{y.at(kernel.ms):.1f}" r="2.2" fill="{DOT}" fill-opacity="0.55"/>'
 
 
-def _text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
+def words(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
     named = f' class="{kind}"' if kind else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}>{escape(content)}</text>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "") -> str:
+def line(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "") -> str:
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashed}/>'

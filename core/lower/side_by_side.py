@@ -9,7 +9,7 @@ from core.lower.elements import size_of
 from core.schedule.axis import Axis
 
 WIDTHS = (16, 8, 4, 2, 1)  # lanes
-LEAST = 4  # of a vector along an axis that runs never replace
+LEAST = 4  # lanes: fewer are a mere pair
 Spot = tuple[Value, tuple[int, ...], tuple[Value, ...]]  # a gate, and the terms of an index with their coefficients
 At = tuple[Spot, int]  # the constant of the index beside it
 
@@ -40,15 +40,18 @@ def side_by_side(axes: tuple[Axis, ...], spots: list[At | None]) -> list[list[in
 
 
 def in_runs(chunks: list[list[int]], spots: list[At | None]) -> bool:
-    """Whether accesses are better made in runs of all elements of a spot than as these vectors: those are pairs, and the runs far fewer."""
-    if not 1 < max(map(len, chunks)) < LEAST:
+    """Whether accesses are better made in runs of all elements of a spot than as these vectors: few runs, instead of many that are mere
+    pairs, or share elements as windows do."""
+    vectors = {spots[chunk[0]]: len(chunk) for chunk in chunks if len(chunk) > 1}
+    if not vectors:
         return False
     offsets: dict[Spot, set[int]] = {}
     for found in spots:
         if found is not None:
             offsets.setdefault(found[0], set()).add(found[1])
-    firsts = {spots[chunk[0]] for chunk in chunks if len(chunk) > 1}
-    return 2 * sum(len(runs(sorted(at))) for at in offsets.values()) < len(firsts)
+    if max(vectors.values()) >= LEAST and sum(vectors.values()) <= sum(map(len, offsets.values())):
+        return False
+    return 2 * sum(len(runs(sorted(at))) for at in offsets.values()) < len(vectors)
 
 
 def _is_vector(spots: list[At | None]) -> bool:

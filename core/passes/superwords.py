@@ -191,10 +191,13 @@ class _Packing:
         return tuple(zip(*turned, strict=True))
 
     def _likeness(self, x: Value, y: Value) -> int:
-        """3 for one form, 2 for one operation on an operand that is the same, 1 for one operation."""
-        if self.form[x] == self.form[y]:
-            return 3
-        return 0 if x.op is not y.op else 1 if x.op is Op.EXTRACT or set(x.src).isdisjoint(y.src) else 2
+        """More the more alike two scalars are: of one operation, of one form, with an operand that is the very same."""
+        if x is y:
+            return 5
+        if x.op is not y.op:
+            return 0
+        shares = x.op is not Op.EXTRACT and not set(x.src).isdisjoint(y.src)
+        return (3 if self.form[x] == self.form[y] else 1) + shares
 
     # ---- which of them to make ---------------------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ def tiles(state: State) -> None:
                 continue
         plan = best[1]
         cost = cost_of(work, plan)
-    _apply(state, begin, plan, f"{cost_of(work, begin)} becomes {cost}")
+    _apply(state, begin, plan, f"{cost_of(work, begin)} becomes {cost}", cost.total / 1e3)
 
 
 def _ahead(nest: Nest, work: Work, plan: Plan) -> float:
@@ -181,7 +181,7 @@ def _fits(work: Work, before: Plan, after: Plan) -> bool:
     return left >= FEWEST_ITEMS or left == items(before) or len(after.lanes) > len(before.lanes)
 
 
-def _apply(state: State, begin: Plan, plan: Plan, reason: str) -> None:
+def _apply(state: State, begin: Plan, plan: Plan, reason: str, estimate_us: float) -> None:
     """A plan as options: lanes, then tiles, then what is unrolled. An axis taken whole moves those behind it up."""
     now = list(range(len(state.nest.axes)))  # positions of the plan that are there still
     first = state.nest.first_reduce
@@ -197,7 +197,8 @@ def _apply(state: State, begin: Plan, plan: Plan, reason: str) -> None:
         at, nest = now.index(p), state.nest
         word = "UNROLL" if p >= first else "UPCAST"
         step = "lanes" if plan.lanes.get(p) == amount else "unroll" if p >= first else "tile"
-        if not state.attempt(step, reason, option(word, at - nest.first_reduce if p >= first else at, amount)):
+        made = option(word, at - nest.first_reduce if p >= first else at, amount)
+        if not state.attempt(step, reason, made, estimate_us=estimate_us):
             return
         left[p] //= amount
         if left[p] == 1:

@@ -17,12 +17,16 @@ from core.schedule.options.base import Context
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen at one step, and why; options empty where it chose nothing. refused: what could not be applied there, and why."""
+    """What was chosen at one step, and why; options empty where it chose nothing. refused: what could not be applied there, and why.
+
+    estimate_us: what the cost model says of the whole plan that a step belongs to, microseconds of one core.
+    """
 
     step: str
     options: tuple[ScheduleOption, ...]
     reason: str
     refused: tuple[tuple[ScheduleOption, str], ...] = ()
+    estimate_us: float | None = None
 
 
 @dataclass(slots=True)
@@ -36,7 +40,7 @@ class State:
     decisions: list[Decision]
     stopped: bool = False
 
-    def attempt(self, step: str, reason: str, *options: ScheduleOption) -> bool:
+    def attempt(self, step: str, reason: str, *options: ScheduleOption, estimate_us: float | None = None) -> bool:
         """Applies all of the options or none; True when they were legal."""
         nest = self.nest
         for option in options:
@@ -46,7 +50,7 @@ class State:
                 self.decisions.append(Decision(step, (), f"not: {reason}", ((option, error.detail.removeprefix("/optimize: ")),)))
                 return False
         self.nest = nest
-        self.decisions.append(Decision(step, options, reason))
+        self.decisions.append(Decision(step, options, reason, estimate_us=estimate_us))
         return True
 
 

@@ -177,3 +177,40 @@ def test_registers_abreast_mean_what_one_does(op: str, dtype: str) -> None:
 @pytest.mark.parametrize("options", [(), (up(1, 16), unroll(0, 3)), (up(1, 8),), (up(1, 4), up(0, 2)), (up(0, 4), unroll(0, 3))])
 def test_masked_windows_mean_the_same(options: tuple[Json, ...]) -> None:
     assert_means(image_row(), "opencl", list(options), device=CPU)
+
+
+def every_second(window: int) -> Json:
+    """out[y, x] = Σ over s < window of a[y, 2·x + s]·b[s]."""
+    shape = [4, 16, window]
+    return kernel(
+        {"op": "LOAD", "buffer": 1, "dtype": "float32", "shape": shape, "index": f"axis0*{32 + window} + axis1*2 + axis2"},
+        {"op": "LOAD", "buffer": 2, "dtype": "float32", "shape": shape, "index": "axis2"},
+        node("MUL", 0, 1),
+        node("REDUCE_SUM", 2, axes=[2]),
+        {"op": "STORE", "buffer": 0, "dtype": "float32", "shape": [4, 16, 1], "index": "axis0*16 + axis1", "src": [3]},
+    )
+
+
+@pytest.mark.parametrize("window", [2, 3, 4, 5])
+def test_windows_of_every_second_element_are_read_in_whole_runs(window: int) -> None:
+    """Not as the pairs that lie along the window: all that 16 windows touch lies together."""
+    body = body_of(every_second(window), up(1, 16), unroll(0, 0))
+    image = next(v.src[0] for v in body if v.op is Op.LOAD and v.lanes == 16)
+    beyond = {2: [], 3: [1], 4: [2], 5: [1, 2]}  # 16 windows touch 30 elements more than one does
+
+    assert [*beyond[window], 16, 16] == sorted(v.lanes for v in body if v.op is Op.LOAD and v.src[0] is image)
+
+
+@pytest.mark.parametrize("window", [3, 5])
+def test_products_that_share_a_factor_are_lanes_of_one_product(window: int) -> None:
+    body = body_of(every_second(window), up(1, 16), unroll(0, 0))
+
+    products = [v for v in body if v.op is Op.MUL and not v.dtype.is_index]
+    assert [16] * window == [v.lanes for v in products]
+    for value in products:
+        assert any(len(set(s.src)) == 1 for s in value.src)
+
+
+@pytest.mark.parametrize("window", [2, 3, 4, 5])
+def test_windows_of_every_second_element_mean_what_scalars_do(window: int) -> None:
+    assert_means(every_second(window), "opencl", [up(1, 16), unroll(0, 0)], device=CPU)
