@@ -23,7 +23,9 @@ class Timed:
 class Launch:
     """A program with its buffers bound. Its first run, which some drivers compile in, is done."""
 
-    def __init__(self, device: Device, source: str, name: str, items: Sequence[int], group: Sequence[int] | None, buffers: list[Any]) -> None:
+    def __init__(
+        self, device: Device, source: str, name: str, items: Sequence[int], group: Sequence[int] | None, buffers: list[Any]
+    ) -> None:
         cl = device.cl
         self._device, self._buffers = device, buffers  # a kernel does not keep its buffers alive
         self._kernel = cl.Kernel(cl.Program(device.context, source).build(), name)

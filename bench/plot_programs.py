@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from xml.sax.saxutils import escape
 
-from bench.plot import FAINT, QUIET, STYLE, Axis, escape, line, words
+from bench.plot import FAINT, QUIET, STYLE, Axis, line, words
 from bench.programs import HAND, HEURISTIC, NONE, NUMPY, Measured, ProgramsRun, mean
 
 WIDTH = 960

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def _measured(device: Device, work: Workload, rounds: int, seconds: float) -> Me
         seen: dict[str, object] = {}
         body = {"ast": work.ast, "device": {"target": "opencl", "device_class": "cpu"}, "optimize": version}
         program = compile_kernel(Request.from_json(body), watch=seen.__setitem__)
-        value = program.to_json()
+        value: dict[str, Any] = program.to_json()
         if version == HEURISTIC:
             schedule = [" ".join(str(part) for part in option.values() if part is not None) for option in value["applied"]]
             model_ms = _model_ms(seen.get("decisions", ()))
@@ -179,7 +180,9 @@ def mean(ratios: Sequence[float]) -> float:
 def summary(run: ProgramsRun) -> dict[str, object]:
     """How many times as quick as each other version the heuristic's programs are; and how far the model is off."""
     speed = {
-        version: round(mean([w.versions[version].least_ms / w.versions[HEURISTIC].least_ms for w in run.workloads if version in w.versions]), 3)
+        version: round(
+            mean([w.versions[version].least_ms / w.versions[HEURISTIC].least_ms for w in run.workloads if version in w.versions]), 3
+        )
         for version in VERSIONS
         if version != HEURISTIC
     }
@@ -206,10 +209,16 @@ def text(run: ProgramsRun) -> str:
     found = summary(run)
     speed = found["speed"]
     assert isinstance(speed, dict)
-    lines += ["", "the compiler's schedule is, in the geometric mean, " + ", ".join(f"{times:g} times as quick as {name}" for name, times in speed.items())]
+    lines += [
+        "",
+        "the compiler's schedule is, in the geometric mean, "
+        + ", ".join(f"{times:g} times as quick as {name}" for name, times in speed.items()),
+    ]
     if isinstance(found["model"], dict):
         m = found["model"]
-        lines.append(f"the model: {m['least']:g} to {m['greatest']:g} times, median {m['median']:g}; within two: {m['within_two']:g} of {m['of']:g}")
+        lines.append(
+            f"the model: {m['least']:g} to {m['greatest']:g} times, median {m['median']:g}; within two: {m['within_two']:g} of {m['of']:g}"
+        )
     return "\n".join(lines)
 
 

@@ -33,7 +33,7 @@ class Workload:
     output: tuple[int, ...]
     inputs: tuple[tuple[int, ...], ...]
     flops: int
-    numpy: Callable[..., Array]
+    numpy: Callable[..., Any]
     below: Mapping[int, int] = field(default_factory=dict)
     is_fused: bool = False
 
@@ -104,7 +104,7 @@ def convolution(channels: int, size: int) -> Workload:
     w = k.load(2, [c, 1, 1, c, 3, 3], f"axis0*{9 * c} + axis3*9 + axis4*3 + axis5")
     ast = k.stored(k.add("REDUCE_SUM", k.add("MUL", x, w), axes=[3, 4, 5]), [c, n, n, 1, 1, 1], f"axis0*{n * n} + axis1*{n} + axis2")
 
-    def reference(x: Array, w: Array) -> Array:
+    def reference(x: Array, w: Array) -> Any:
         windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
         columns = windows.transpose(0, 3, 4, 1, 2).reshape(c * 9, n * n)
         return (w.reshape(c, c * 9) @ columns).reshape(c, n, n)
@@ -121,7 +121,7 @@ def depthwise(channels: int, size: int) -> Workload:
     w = k.load(2, [c, 1, 1, 3, 3], "axis0*9 + axis3*3 + axis4")
     ast = k.stored(k.add("REDUCE_SUM", k.add("MUL", x, w), axes=[3, 4]), [c, m, m, 1, 1], f"axis0*{m * m} + axis1*{m} + axis2")
 
-    def reference(x: Array, w: Array) -> Array:
+    def reference(x: Array, w: Array) -> Any:
         padded = np.pad(x, ((0, 0), (0, 1), (0, 1)))
         parts = [padded[:, i : i + n : 2, j : j + n : 2] * w[:, i, j, None, None] for i in range(3) for j in range(3)]
         return np.sum(parts, axis=0, dtype=np.float32)
@@ -130,7 +130,7 @@ def depthwise(channels: int, size: int) -> Workload:
 
 
 def _row_wise(
-    name: str, rows: int, columns: int, flops: int, body: Callable[[Nodes, int], int], reference: Callable[[Array], Array]
+    name: str, rows: int, columns: int, flops: int, body: Callable[[Nodes, int], int], reference: Callable[[Array], Any]
 ) -> Workload:
     k = Nodes()
     index = f"axis0*{columns} + axis1"
@@ -143,7 +143,7 @@ def softmax(rows: int, columns: int) -> Workload:
         e = k.exp(k.less(x, k.add("REDUCE_MAX", x, axes=[1])), 2)
         return k.add("MUL", e, k.add("RECIP", k.add("REDUCE_SUM", e, axes=[1])))
 
-    def reference(x: Array) -> Array:
+    def reference(x: Array) -> Any:
         e = np.exp(x - x.max(1, keepdims=True))
         return e / e.sum(1, keepdims=True)
 
@@ -156,7 +156,7 @@ def log_softmax(rows: int, columns: int) -> Workload:
         logarithm = k.add("LOG2", k.add("REDUCE_SUM", k.exp(d, 2), axes=[1]))
         return k.less(d, k.add("MUL", logarithm, k.const(1 / LOG2_E, 2)))
 
-    def reference(x: Array) -> Array:
+    def reference(x: Array) -> Any:
         d = x - x.max(1, keepdims=True)
         return d - np.log(np.exp(d).sum(1, keepdims=True))
 
@@ -173,7 +173,7 @@ def layernorm(rows: int, columns: int) -> Workload:
     def body(k: Nodes, x: int) -> int:
         return _scaled(k, k.less(x, k.add("MUL", k.add("REDUCE_SUM", x, axes=[1]), k.const(1 / columns, 2))), columns)
 
-    def reference(x: Array) -> Array:
+    def reference(x: Array) -> Any:
         d = x - x.mean(1, keepdims=True)
         return d / np.sqrt((d * d).mean(1, keepdims=True) + np.float32(EPSILON))
 
@@ -181,7 +181,7 @@ def layernorm(rows: int, columns: int) -> Workload:
 
 
 def rmsnorm(rows: int, columns: int) -> Workload:
-    def reference(x: Array) -> Array:
+    def reference(x: Array) -> Any:
         return x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(EPSILON))
 
     return _row_wise("rmsnorm", rows, columns, 3, lambda k, x: _scaled(k, x, columns), reference)
@@ -199,7 +199,7 @@ def attention(length: int, width: int) -> Workload:
     weighted = k.add("REDUCE_SUM", k.add("MUL", e, values), axes=[1])
     result = k.add("MUL", weighted, k.add("RECIP", k.add("REDUCE_SUM", e, axes=[1])))
 
-    def reference(q: Array, keys: Array, values: Array) -> Array:
+    def reference(q: Array, keys: Array, values: Array) -> Any:
         scores = q @ keys.T
         e = np.exp(scores - scores.max(1, keepdims=True))
         return (e / e.sum(1, keepdims=True)) @ values

@@ -136,7 +136,9 @@ def _lanes(nest: Nest, work: Work, plan: Plan) -> Iterator[Move]:
             yield from (Move(p, amount, True) for amount in sorted(found, key=lambda a: (len(pieces(a)) / a, -a))[:MOST_WIDTHS])
         elif axis.kind is AxisKind.REDUCE:
             others = sum(a.kind is AxisKind.REDUCE and a.reduce_class == axis.reduce_class for a in nest.axes) > 1
-            yield from (Move(p, amount, True) for amount in ABREAST if size and size % amount == 0 and (others or size > amount))
+            odd = range(WIDEST - 1, LEAST_ABREAST, -1)
+            found = [amount for amount in ABREAST if size and size % amount == 0] or [a for a in odd if size and size % a == 0][:1]
+            yield from (Move(p, amount, True) for amount in found if others or size > amount)
 
 
 def _scalars(nest: Nest, work: Work, plan: Plan) -> Iterator[Move]:

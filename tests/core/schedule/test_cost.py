@@ -124,7 +124,7 @@ def test_rows_far_apart_are_stretches_of_their_own() -> None:
 
 
 def test_operands_of_several_sums_take_registers_where_terms_are_side_by_side() -> None:
-    """16 registers of sums fit, whichever axis they lie along; two rows of three shifts, and three terms of 8 channels in all lanes, do not."""
+    """16 registers of sums fit, whichever axis they lie along; with two rows of three shifts and three terms of 8 channels they do not."""
     of = work(convolution(16, 16))
     alone, shared = {0: 16, 2: 8, 5: 3}, {0: 8, 1: 2, 2: 8, 5: 3}
 

@@ -199,6 +199,13 @@ def test_sums_of_rows_have_lanes_along_the_row_and_sums_of_columns_across_them()
     assert not any(op == "UNROLL" and (amount or 0) >= 8 for op, _, amount in applied(columns, device_class="cpu"))
 
 
+@pytest.mark.parametrize(("n", "lanes"), [(64, 8), (48, 8), (40, 8), (50, 10), (60, 15)])
+def test_lanes_along_a_row_are_what_divides_it(n: int, lanes: int) -> None:
+    unrolled = [amount for op, _, amount in applied(row_sums(4096, n), device_class="cpu") if op == "UNROLL"]
+
+    assert [lanes] == unrolled
+
+
 def test_a_choice_by_cost_says_what_it_costs() -> None:
     told = explain(Request.from_json({"ast": product(256, 256, 256), "device": {"target": "opencl", "device_class": "cpu"}}))
     decisions = told["decisions"]
