@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.errors import TargetError
@@ -25,6 +26,7 @@ from tests.meaning.build import Build
 from tests.meaning.cases import Case
 from tests.meaning.choices import Choices
 from tests.meaning.fuzz import Tally, compiled_with_listing, fuzz_batch
+from tests.meaning.harness import compiled
 from tests.meaning.test_options import CLASSES, PLAIN
 from tests.meaning.tiles import matmul
 from tests.tools.fibers.emulator import FiberRunner
@@ -150,6 +152,40 @@ def test_random_kernels_mean_the_same_under_random_schedules(gpu: str) -> None:
 
     assert [] == fuzz_batch(gpu, [Choices.random(f"{gpu}/{n}") for n in range(20)], tally)
     assert tally.schedules > 25
+
+
+@each_gpu
+def test_what_a_language_would_do_by_itself_is_not_what_is_meant(gpu: str) -> None:
+    """I 173, J 192, M 195, 250: C promotes, compares least integers as longs, halves a NaN; a bool in memory may be any byte."""
+    k = Build()
+    narrow, wide, real, truth = k.load("uint8", [4]), k.load("uint32", [4]), k.load("float32", [4]), k.load("bool", [4])
+    k.store((narrow + 10) < k.const(5, "uint8", [4]))
+    k.store((wide + 3) < k.const(5, "uint32", [4]))
+    k.store(k.load("int32", [4]).maximum(-(2**31)))
+    k.store(real.cast("bfloat16"))
+    k.store(real.maximum(1.0))
+    k.store(real.maximum("-inf").cast("float16"))
+    k.store(truth)
+    program, _ = compiled(k.ast(), gpu)
+    kept = program.to_json()["arguments"]
+    values = {
+        "uint8": np.array([250, 0, 245, 246], np.uint8),
+        "uint32": np.array([2**32 - 1, 1, 2, 2**32 - 3], np.uint32),
+        "float32": np.array([1.00390625, 1.01171875, 1.0039063692092896, np.nan], np.float32),
+        "bool": np.array([0, 1, 7, 255], np.uint8),
+        "int32": np.array([-(2**31), 2**24 + 1, -1, 7], np.int32),
+    }
+    outputs = {n: np.zeros(4, t) for n, t in enumerate((np.uint8, np.uint8, np.int32, np.uint16, np.float32, np.float16, np.uint8))}
+    inputs = {a["index"]: values[a["dtype"]] for a in kept if a["index"] not in outputs}
+
+    ran = FiberRunner(gpu).run(program.to_json(), FiberRunner(gpu).build(program.to_json()), {**outputs, **inputs}, {}).buffers
+
+    assert [[1, 0, 0, 1], [1, 1, 0, 1]] == [ran[0].tolist(), ran[1].tolist()]
+    assert [-(2**31), 2**24 + 1, -1, 7] == ran[2].tolist()
+    assert [0x3F80, 0x3F82, 0x3F81] == ran[3][:3].tolist()
+    assert np.isnan((ran[3][3:].astype(np.uint32) << 16).view(np.float32)).all()
+    assert np.isnan([ran[4][3], ran[5][3]]).all()
+    assert [0, 1, 1, 1] == ran[6].tolist()
 
 
 def test_metal_refuses_doubles_by_name() -> None:
