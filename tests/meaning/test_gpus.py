@@ -164,21 +164,23 @@ def test_what_a_language_would_do_by_itself_is_not_what_is_meant(gpu: str) -> No
     k.store(k.load("int32", [4]).maximum(-(2**31)))
     k.store(real.cast("bfloat16"))
     k.store(real.maximum(1.0))
-    k.store(real.maximum("-inf").cast("float16"))
+    k.store(real.maximum(k.const("-inf", "float32", [4])).cast("float16"))
     k.store(truth)
     program, _ = compiled(k.ast(), gpu)
-    kept = program.to_json()["arguments"]
-    values = {
+    made: Json = program.to_json()
+    values: dict[str, Any] = {
         "uint8": np.array([250, 0, 245, 246], np.uint8),
         "uint32": np.array([2**32 - 1, 1, 2, 2**32 - 3], np.uint32),
         "float32": np.array([1.00390625, 1.01171875, 1.0039063692092896, np.nan], np.float32),
         "bool": np.array([0, 1, 7, 255], np.uint8),
         "int32": np.array([-(2**31), 2**24 + 1, -1, 7], np.int32),
     }
-    outputs = {n: np.zeros(4, t) for n, t in enumerate((np.uint8, np.uint8, np.int32, np.uint16, np.float32, np.float16, np.uint8))}
-    inputs = {a["index"]: values[a["dtype"]] for a in kept if a["index"] not in outputs}
+    outputs: dict[int, Any] = {
+        n: np.zeros(4, t) for n, t in enumerate((np.uint8, np.uint8, np.int32, np.uint16, np.float32, np.float16, np.uint8))
+    }
+    inputs: dict[int, Any] = {a["index"]: values[a["dtype"]] for a in made["arguments"] if a["index"] not in outputs}
 
-    ran = FiberRunner(gpu).run(program.to_json(), FiberRunner(gpu).build(program.to_json()), {**outputs, **inputs}, {}).buffers
+    ran = FiberRunner(gpu).run(made, FiberRunner(gpu).build(made), {**outputs, **inputs}, {}).buffers
 
     assert [[1, 0, 0, 1], [1, 1, 0, 1]] == [ran[0].tolist(), ran[1].tolist()]
     assert [-(2**31), 2**24 + 1, -1, 7] == ran[2].tolist()
