@@ -8,6 +8,7 @@ from core.index.bounds import is_multiple
 from core.index.condition import FALSE, TRUE, conjuncts
 from core.index.given import Given
 from core.index.linear import add, number, split, subtract
+from core.index.remember import remembered
 from core.index.substitute import Substitution, substitute
 from core.ir.op import Op
 from core.ir.value import Value
@@ -54,6 +55,7 @@ class Access:
 NOWHERE = Access(number(0), FALSE)
 
 
+@remembered
 def simplified(index: Value, valid: Value) -> Access:
     """The access with its index as simple as its validity makes it."""
     if valid is TRUE:

@@ -12,6 +12,7 @@ from math import gcd
 from core.dtypes import BOOL
 from core.index.bounds import lower, upper
 from core.index.linear import build, negate, shifted, split, subtract
+from core.index.remember import remembered
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, constant, make
@@ -20,11 +21,13 @@ TRUE = constant(True, BOOL)
 FALSE = constant(False, BOOL)
 
 
+@remembered
 def less(x: Value, y: Value) -> Value:
     """x < y."""
     return _below(subtract(x, y), 0)
 
 
+@remembered
 def at_least(x: Value, y: Value) -> Value:
     """x >= y: y < x + 1."""
     return _below(subtract(y, x), 1)

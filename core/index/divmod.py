@@ -12,6 +12,7 @@ from math import gcd
 from core.dtypes import INDEX
 from core.index.bounds import lower
 from core.index.linear import add, build, number, scale, split, subtract
+from core.index.remember import remembered
 from core.ir.op import Op
 from core.ir.parts import integer
 from core.ir.value import Value, make
@@ -19,6 +20,7 @@ from core.ir.value import Value, make
 Rule = Callable[[Value, int], Value | None]
 
 
+@remembered
 def floordiv(x: Value, d: Value | int) -> Value:
     """⌊x / d⌋. d: a positive integer, or a value that is at least 1 wherever the result matters (a symbolic extent)."""
     if not isinstance(d, int):
@@ -34,6 +36,7 @@ def floordiv(x: Value, d: Value | int) -> Value:
     return make(Op.DIV, INDEX, (x, number(d)), None, 1, (x.lo // d, x.hi // d))  # type: ignore[operator]
 
 
+@remembered
 def mod(x: Value, d: Value | int) -> Value:
     """x - d·⌊x / d⌋, in [0, d). d as for `floordiv`."""
     if not isinstance(d, int):

@@ -42,10 +42,7 @@ class Given:
         self._between: dict[Value, tuple[int, int]] = {}  # bounds of sums, each once, its first coefficient positive
         if self._sums and not self.impossible:
             self._pair()
-        self._narrow: dict[Value, Value] | None = None
-        self._multi: list[tuple[dict[Value, int], Value]] = []
-        self._atoms = NO_VALUES.union(*[c.free for c in self.conditions])
-        self._memo = Rebuild(self._replaced)
+        self._narrowing: _Narrowing | None = None  # made when something is narrowed
 
     def _range(self, x: Value) -> tuple[int, int]:
         return self._limits.get(x) or (x.lo, x.hi)  # type: ignore[return-value]
@@ -96,14 +93,6 @@ class Given:
             low, high = self._between[key] = (max(low, -most), high) if turned else (low, min(high, most))
             self.impossible = self.impossible or low > high
 
-    def _prepare(self) -> dict[Value, Value]:
-        """Atoms with the bounds that were found, for what they bound and for whole sums."""
-        self._narrow = {t: narrowed(t, low, high) for t, (low, high) in self._limits.items()}
-        for x, (low, high) in self._between.items():
-            _, factors, terms = split(x)
-            self._multi.append((dict(zip(terms, factors, strict=True)), narrowed(x, low, high)))
-        return self._narrow
-
     def _interval(self, x: Value) -> tuple[int, int]:
         part, coefficients, terms = split(x)
         low = high = part
@@ -112,11 +101,53 @@ class Given:
             low, high = low + min(c * a, c * b), high + max(c * a, c * b)
         return low, high
 
-    def _replaced(self, x: Value) -> Value | None:
+    def narrow(self, x: Value) -> Value:
+        """x with the narrower atoms in place: good for its bounds and residues, not for output."""
+        if self.impossible or not self.conditions:
+            return x
+        if self._narrowing is None:
+            self._narrowing = _Narrowing(self.conditions, self._limits, self._between)
+        return self._narrowing(x)
+
+    def bounds(self, x: Value) -> tuple[int, int]:
+        """Least and greatest value of x where the conditions hold, as far as this sees."""
+        if not self.conditions:
+            return x.lo, x.hi  # type: ignore[return-value]
+        y = self.narrow(x)
+        low, high = self._interval(x)
+        return max(low, y.lo), min(high, y.hi)  # type: ignore[type-var,return-value]
+
+    def simplify(self, x: Value) -> Value:
+        """x as simple as the conditions make it."""
+        if x.op is Op.CONST:
+            return x
+        y = self.narrow(x)
+        return x if y is x else widened(y)
+
+
+class _Narrowing(Rebuild):
+    """Atoms with the bounds that were found in the place of what they bound, and of whole sums.
+
+    Apart from the assumptions it follows from, so that nothing refers to what refers to it: both go as soon as nobody asks any more.
+    """
+
+    __slots__ = ("_atoms", "_multi", "_narrow")
+
+    def __init__(
+        self, conditions: tuple[Value, ...], limits: dict[Value, tuple[int, int]], between: dict[Value, tuple[int, int]]
+    ) -> None:
+        super().__init__()
+        self._atoms = NO_VALUES.union(*[c.free for c in conditions])
+        self._narrow = {t: narrowed(t, low, high) for t, (low, high) in limits.items()}
+        self._multi: list[tuple[dict[Value, int], Value]] = []
+        for x, (low, high) in between.items():
+            _, factors, terms = split(x)
+            self._multi.append((dict(zip(terms, factors, strict=True)), narrowed(x, low, high)))
+
+    def replaced(self, x: Value) -> Value | None:
         if x.free.isdisjoint(self._atoms):
             return x
-        narrow = self._narrow if self._narrow is not None else self._prepare()
-        found = narrow.get(x)
+        found = self._narrow.get(x)
         if found is not None:
             return found
         if x.op is Op.INDEX_OF:  # what it is made of is computed whether or not the conditions hold
@@ -136,7 +167,7 @@ class Given:
                     del pairs[t]
                 pairs[atom] = pairs.get(atom, 0) + k
                 rest = {t: c for t, c in pairs.items() if t is not atom}
-                kept = self._memo(build(part, rest))
+                kept = self(build(part, rest))
                 rest_part, rest_coefficients, rest_terms = split(kept)
                 out = dict(zip(rest_terms, rest_coefficients, strict=True))
                 if atom.op is Op.CONST:
@@ -144,25 +175,6 @@ class Given:
                 out[atom] = out.get(atom, 0) + k
                 return build(rest_part, out)
         return None
-
-    def narrow(self, x: Value) -> Value:
-        """x with the narrower atoms in place: good for its bounds and residues, not for output."""
-        return x if self.impossible or not self.conditions else self._memo(x)
-
-    def bounds(self, x: Value) -> tuple[int, int]:
-        """Least and greatest value of x where the conditions hold, as far as this sees."""
-        if not self.conditions:
-            return x.lo, x.hi  # type: ignore[return-value]
-        y = self.narrow(x)
-        low, high = self._interval(x)
-        return max(low, y.lo), min(high, y.hi)  # type: ignore[type-var,return-value]
-
-    def simplify(self, x: Value) -> Value:
-        """x as simple as the conditions make it."""
-        if x.op is Op.CONST:
-            return x
-        y = self.narrow(x)
-        return x if y is x else widened(y)
 
 
 def narrowed(x: Value, low: int, high: int) -> Value:
@@ -178,6 +190,13 @@ def _plain(x: Value) -> Value | None:
     return None
 
 
+class _Widening(Rebuild):
+    __slots__ = ()
+
+    def replaced(self, x: Value) -> Value | None:
+        return _plain(x)
+
+
 def widened(x: Value) -> Value:
     """x with every narrowed atom replaced by what it stands for."""
-    return Rebuild(_plain)(x)
+    return _Widening()(x)

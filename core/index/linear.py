@@ -12,6 +12,7 @@ from operator import attrgetter
 
 from core.dtypes import INDEX
 from core.errors import LimitExceeded
+from core.index.remember import remembered
 from core.ir.op import Op
 from core.ir.parts import coefficients, integer
 from core.ir.value import Value, constant, make
@@ -132,11 +133,13 @@ def total(values: Iterable[Value]) -> Value:
     return weighted(0, every, (1,) * len(every))
 
 
+@remembered
 def add(x: Value, y: Value) -> Value:
     """x + y."""
     return total((x, y))
 
 
+@remembered
 def shifted(x: Value, n: int) -> Value:
     """x + n, without looking at its terms again."""
     if n == 0:
@@ -158,6 +161,7 @@ def difference(x: Value, y: Value) -> int | None:
     return x0 - y0 if xt == yt and xc == yc else None
 
 
+@remembered
 def scale(x: Value, c: int) -> Value:
     """x · c."""
     if c == 1:
@@ -173,11 +177,13 @@ def negate(x: Value) -> Value:
     return scale(x, -1)
 
 
+@remembered
 def subtract(x: Value, y: Value) -> Value:
     """x - y."""
     return weighted(0, (x, y), (1, -1))
 
 
+@remembered
 def multiply(x: Value, y: Value) -> Value:
     """x · y, distributed: (a + b)·c is a·c + b·c. Raises LimitExceeded beyond MAX_TERMS terms."""
     if x.op is Op.CONST:

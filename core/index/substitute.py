@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from core.index.linear import multiply, number, split, weighted
 from core.ir.op import Op
@@ -11,11 +11,16 @@ from core.ir.value import Value, make
 
 
 class Rebuild:
-    """A memoised map over index values: `replaced` gives what stands in a value's place, or None to look inside it."""
+    """A memoised map over index values. Kinds of it say what is replaced."""
 
-    def __init__(self, replaced: Callable[[Value], Value | None]) -> None:
-        self._replaced = replaced
+    __slots__ = ("_memo",)
+
+    def __init__(self) -> None:
         self._memo: dict[Value, Value] = {}
+
+    def replaced(self, x: Value) -> Value | None:
+        """What stands in a value's place, or None to look inside it."""
+        raise NotImplementedError
 
     def __call__(self, root: Value) -> Value:
         memo = self._memo
@@ -29,7 +34,7 @@ class Rebuild:
                 stack.pop()
                 continue
             if x.op is not Op.CONST:
-                found = self._replaced(x)
+                found = self.replaced(x)
                 if found is not None:
                     memo[x] = found
                     stack.pop()
@@ -86,20 +91,20 @@ def substitute(x: Value, mapping: Mapping[Value, Value]) -> Value:
 class Substitution(Rebuild):
     """A substitution to be applied to several values: what they share is rebuilt once."""
 
+    __slots__ = ("_mapping",)
+
     def __init__(self, mapping: Mapping[Value, Value]) -> None:
+        self._memo = {}
         self._mapping = mapping
-        self._keys = frozenset(mapping)
 
-        def replaced(x: Value) -> Value | None:
-            found = mapping.get(x)
-            if found is not None:
-                return found
-            return x if x.free.isdisjoint(self._keys) else None
-
-        super().__init__(replaced)
+    def replaced(self, x: Value) -> Value | None:
+        found = self._mapping.get(x)
+        if found is not None:
+            return found
+        return x if x.free.isdisjoint(self._mapping) else None
 
     def __call__(self, root: Value) -> Value:
-        if root.free.isdisjoint(self._keys):
+        if root.free.isdisjoint(self._mapping):
             return root
         found = self._mapping.get(root) or self._memo.get(root)
         if found is None and root.op is Op.SUM:  # most are sums of atoms: nothing below them to wait for

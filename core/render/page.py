@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import proxy
 
 from core.device import DeviceOptions
 from core.dtypes import BOOL, FLOAT16, INT32, DType, Number
@@ -21,7 +22,7 @@ class _Texts(dict[Value, Text]):
 
     def __init__(self, page: Page) -> None:
         super().__init__()
-        self._page = page
+        self._page = proxy(page)  # a page has its texts: held both ways, neither would go before the collector comes
 
     def __missing__(self, value: Value) -> Text:
         if value.op is Op.CONST:
