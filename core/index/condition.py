@@ -123,13 +123,12 @@ def _order(c: Value) -> int:
 
 def _contradict(comparisons: list[Value]) -> bool:
     """A2: x < t and -x < s need t > 1 - s."""
-    limits: dict[tuple[tuple[Value, ...], tuple[int, ...]], int] = {}
+    limits: dict[Value, int] = {}
     for c in comparisons:
-        _, factors, terms = split(c.src[0])
-        opposite = limits.get((terms, tuple([-f for f in factors])))
+        opposite = limits.get(negate(c.src[0]))
         if opposite is not None and 1 - opposite >= integer(c):
             return True
-        limits[terms, factors] = integer(c)
+        limits[c.src[0]] = integer(c)
     return False
 
 

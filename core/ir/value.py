@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable
+from operator import attrgetter
 from weakref import ref
 from zlib import crc32
 
@@ -87,11 +88,11 @@ def make(
     value.residue = None
     value.lo, value.hi = dtype.bounds if bounds is None else bounds
     said = plain if op in _OF_NUMBERS else stable(plain)
-    value.order = hash((_PLACE[op], dtype.digest, lanes, said, *[s.order for s in src]))
+    value.order = hash((_PLACE[op], dtype.digest, lanes, said, *map(_order, src)))
     if op in ATOMS:
-        value.free = frozenset((value,)).union(*[s.free for s in src]) if src else frozenset((value,))
+        value.free = frozenset((value,)).union(*map(_free, src)) if src else frozenset((value,))
     elif dtype is INDEX or op is Op.LESS or op is Op.ALL:
-        value.free = src[0].free.union(*[s.free for s in src[1:]]) if src else NO_VALUES
+        value.free = NO_VALUES.union(*map(_free, src)) if len(src) != 1 else src[0].free
     else:
         value.free = NO_VALUES
     if len(_table) > _room:
@@ -100,6 +101,7 @@ def make(
     return value
 
 
+_order, _free = attrgetter("order"), attrgetter("free")
 _PLACE = {op: op.value for op in Op}
 _OF_NUMBERS = frozenset((Op.SUM, Op.LESS, Op.EXTRACT, Op.ACC, Op.LOAD, Op.STORE))  # whose args are numbers, or tuples of numbers alone
 ATOMS = frozenset((Op.AXIS, Op.VARIABLE, Op.OPAQUE, Op.SPECIAL, Op.RANGE, Op.INDEX_OF))
