@@ -133,9 +133,7 @@ class _Narrowing(Rebuild):
 
     __slots__ = ("_atoms", "_multi", "_narrow")
 
-    def __init__(
-        self, conditions: tuple[Value, ...], limits: dict[Value, tuple[int, int]], between: dict[Value, tuple[int, int]]
-    ) -> None:
+    def __init__(self, conditions: tuple[Value, ...], limits: dict[Value, tuple[int, int]], between: dict[Value, tuple[int, int]]) -> None:
         super().__init__()
         self._atoms = NO_VALUES.union(*[c.free for c in conditions])
         self._narrow = {t: narrowed(t, low, high) for t, (low, high) in limits.items()}

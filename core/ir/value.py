@@ -1,7 +1,8 @@
 """The one node of every graph: interned, immutable, compared by identity; its bounds and its place in the canonical order computed once.
 
 Equal means identical: `make` looks every node up before it builds one. The table holds its nodes weakly, so a long-lived process does
-not grow, and it is the only process-wide state of `core`; nothing that is computed depends on what it holds.
+not grow. It and the answers that `core.index.remember` keeps are the only process-wide state of `core`; nothing that is computed depends on
+what they hold.
 """
 
 from __future__ import annotations

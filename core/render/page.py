@@ -22,7 +22,7 @@ class _Texts(dict[Value, Text]):
 
     def __init__(self, page: Page) -> None:
         super().__init__()
-        self._page = proxy(page)  # a page has its texts: held both ways, neither would go before the collector comes
+        self._page: Page = proxy(page)  # a page has its texts: held both ways, neither would go before the collector comes
 
     def __missing__(self, value: Value) -> Text:
         if value.op is Op.CONST:

@@ -227,6 +227,21 @@ def cost_of(work: Work, plan: Plan) -> Cost:
     return _Estimate(work, plan).cost()
 
 
+class Costs:
+    """What one nest costs under many plans: a search comes to the same plan by several ways, and each is worked out once."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._known: dict[tuple[frozenset[tuple[int, int]], tuple[tuple[int, int], ...]], Cost] = {}
+
+    def of(self, plan: Plan) -> Cost:
+        key = frozenset(plan.expanded.items()), tuple(plan.lanes.items())
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = cost_of(self.work, plan)
+        return known
+
+
 class _Estimate:
     def __init__(self, work: Work, plan: Plan) -> None:
         self.work = work

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import log2
 
 from core.schedule.axis import LEAST_ABREAST, MOST_ABREAST, AxisKind
-from core.schedule.cost import Plan, Work, cost_of, pieces, values_of, work_of
+from core.schedule.cost import Costs, Plan, Work, pieces, values_of, work_of
 from core.schedule.heuristic.state import State, extent, memory_leaves, option, outputs_before_reduce, stride_of
 from core.schedule.nest import Nest
 from core.schedule.running import runs_along
@@ -84,41 +84,42 @@ def tiles(state: State) -> None:
     if nest.of_kind(AxisKind.GROUP) or any(a.extent == 0 for a in nest.axes):
         return
     work = work_of(nest)
+    costs = Costs(work)
     begin = plan = Plan(dict(work.expanded))
-    cost = cost_of(work, plan)
+    cost = costs.of(plan)
     moves = _lanes if state.device.supports_float4 else _scalars
     while True:
         plans = [(move.made(plan), move) for move in moves(nest, work, plan)]
         plans = [(after, move) for after, move in plans if _fits(work, plan, after)]
         best: tuple[float, Plan] | None = None
         if moves is _tiles:
-            gains = [(-log2(cost.total / cost_of(work, after).total) / log2(move.amount), after) for after, move in plans]
+            gains = [(-log2(cost.total / costs.of(after).total) / log2(move.amount), after) for after, move in plans]
             best = min(gains, key=lambda g: g[0], default=None)
-            if best is None or cost_of(work, best[1]).total > cost.total * GAIN:
+            if best is None or costs.of(best[1]).total > cost.total * GAIN:
                 break
         else:
-            best = min(((_ahead(nest, work, after), after) for after, _ in plans), key=lambda g: g[0], default=None)
-            if best is None or best[0] > _ahead(nest, work, plan) * GAIN:
+            best = min(((_ahead(nest, costs, after), after) for after, _ in plans), key=lambda g: g[0], default=None)
+            if best is None or best[0] > _ahead(nest, costs, plan) * GAIN:
                 moves = _tiles
                 continue
         plan = best[1]
-        cost = cost_of(work, plan)
-    _apply(state, begin, plan, f"{cost_of(work, begin)} becomes {cost}", cost.total / 1e3)
+        cost = costs.of(plan)
+    _apply(state, begin, plan, f"{costs.of(begin)} becomes {cost}", cost.total / 1e3)
 
 
-def _ahead(nest: Nest, work: Work, plan: Plan) -> float:
+def _ahead(nest: Nest, costs: Costs, plan: Plan) -> float:
     """Work and memory of a plan with the best tile of one more axis.
 
     What lanes are worth shows only when they are reused, or their windows closed. Waiting is left out: further tiles hide it.
     """
-    costs = [cost_of(work, plan)]
+    found = [costs.of(plan)]
     for p, axis in enumerate(nest.axes):
         left = extent(axis) // plan.expanded.get(p, 1)
         amounts = AHEAD if p < nest.first_reduce else (left,) if left <= UNROLLED and axis.kind is AxisKind.REDUCE else ()
         amount = next((a for a in amounts if a > 1 and left and left % a == 0), None)
-        if amount is not None and _fits(work, plan, after := plan.with_more(p, amount)):
-            costs.append(cost_of(work, after))
-    return min(c.arithmetic + c.memory for c in costs)
+        if amount is not None and _fits(costs.work, plan, after := plan.with_more(p, amount)):
+            found.append(costs.of(after))
+    return min(c.arithmetic + c.memory for c in found)
 
 
 def _lanes(nest: Nest, work: Work, plan: Plan) -> Iterator[Move]:
