@@ -10,13 +10,14 @@ from core.reference.evaluate import BUDGET, Result, evaluate, work
 from core.reference.inputs import sample_inputs, sample_variables, sampled_sizes
 from core.reference.leaves import OutsideBuffer
 from core.reference.place import size_at
-from core.reference.sizes import buffer_sizes
+from core.reference.sizes import bounded_buffers, buffer_sizes
 
 __all__ = [
     "BUDGET",
     "Agreement",
     "OutsideBuffer",
     "Result",
+    "bounded_buffers",
     "buffer_sizes",
     "compare",
     "dtype_named",

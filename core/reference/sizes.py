@@ -110,6 +110,23 @@ def buffer_sizes(kernel: Kernel, variables: Mapping[str, int], loaded: Mapping[i
     return dict(sorted(sizes.items()))
 
 
+def bounded_buffers(kernel: Kernel, variables: Mapping[str, int]) -> frozenset[int]:
+    """Buffers whose size may be more than what is touched: some leaf of them has too many points to go through."""
+    leaves = [(row, node) for row, node in enumerate(kernel.nodes) if isinstance(node, (Load, Store)) and node.image is None]
+    return frozenset(node.buffer for row, node in leaves if _is_beyond(node.place, _shape(kernel, row, variables)))
+
+
+def _is_beyond(place: Views | Formula, shape: tuple[int, ...]) -> bool:
+    """Whether the index is bounded by intervals: the points are too many."""
+    return isinstance(place, Formula) and place.index is not None and math.prod(end for _, end in _box(place, shape)) > ENUMERATED
+
+
+def _box(place: Views | Formula, shape: tuple[int, ...]) -> Box:
+    """The points that matter: of an axis that nothing depends on one."""
+    used = _axes_used(place)
+    return tuple((0, full if axis in used else min(full, 1)) for axis, full in enumerate(shape))
+
+
 def _shape(kernel: Kernel, row: int, variables: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(extent(size, variables) for size in kernel.shapes[row])
 
@@ -125,9 +142,10 @@ def _largest(kernel: Kernel, row: int, variables: Mapping[str, int], ranges: Seq
     shape = _shape(kernel, row, variables)
     if isinstance(place, Views) and len(place.views) == 1:
         return _of_view(place, variables)
-    used = _axes_used(place)
-    box: Box = tuple((0, full if axis in used else min(full, 1)) for axis, full in enumerate(shape))
-    if math.prod(end for _, end in box) > ENUMERATED and isinstance(place, Formula) and place.index is not None:
+    box = _box(place, shape)
+    if _is_beyond(place, shape):
+        assert isinstance(place, Formula)
+        assert place.index is not None
         names = {f"axis{axis}": Interval(0, full - 1) for axis, full in enumerate(shape)}
         names |= {name: Interval(value, value) for name, value in variables.items()}
         return int(within(place.index, names).high)

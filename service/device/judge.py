@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from core import Request
-from core.reference import OutsideBuffer, compare, dtype_named, evaluate, sample_inputs, sample_variables, size_at
+from core.reference import OutsideBuffer, bounded_buffers, compare, dtype_named, evaluate, sample_inputs, sample_variables, size_at
 from service.device.device import Trial, Verdict
 from service.device.run import BadLaunch, Elements, NotBuilt, Ran, Unfit
 
@@ -40,7 +40,7 @@ def judge(runner: Runs, trial: Trial) -> Verdict:
         built = runner.build(program)
         for seed, special in trial.runs:
             variables = sample_variables(kernel, seed)
-            buffers = _grown(sample_inputs(kernel, variables, seed, special), program, variables)
+            buffers = _declared(sample_inputs(kernel, variables, seed, special), program, variables, bounded_buffers(kernel, variables))
             expected = evaluate(kernel, buffers, variables, trial.points)
             started = time.perf_counter()
             ran = runner.run(program, built, buffers, variables)
@@ -81,10 +81,13 @@ def judge(runner: Runs, trial: Trial) -> Verdict:
     return Verdict("right", runs=reports)
 
 
-def _grown(buffers: dict[int, Elements], program: Mapping[str, Any], variables: Mapping[str, int]) -> dict[int, Elements]:
+def _declared(
+    buffers: dict[int, Elements], program: Mapping[str, Any], variables: Mapping[str, int], bounded: frozenset[int]
+) -> dict[int, Elements]:
     """Buffers of the size the program declares, where that is more than the kernel touches (an upper bound is allowed).
 
-    Raises BadLaunch where it is less, but for what the program itself leaves open: a table nothing bounds the index of.
+    Raises BadLaunch where it is less, but for what the program itself leaves open: a table nothing bounds the index of. bounded: buffers
+    whose sizes the reference only bounds. The program may know better; whether it does shows where the kernel is evaluated on these.
     """
     left_open = {entry["argument"] for entry in program["proofs"]["open"] if entry["of"] == "bounds"}
     for argument in program["arguments"]:
@@ -96,6 +99,8 @@ def _grown(buffers: dict[int, Elements], program: Mapping[str, Any], variables: 
         if more > 0:
             filler = np.full(more * elements.itemsize, SENTINEL, np.uint8).view(elements.dtype)
             buffers[number] = np.concatenate([elements, filler])
+        elif more < 0 and number in bounded:
+            buffers[number] = elements[:more]
         elif more < 0 and number not in left_open:
             raise BadLaunch(f"buffer {number} is declared to need {len(elements) + more} elements; the kernel touches {len(elements)}")
     return buffers
