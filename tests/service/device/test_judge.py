@@ -26,7 +26,7 @@ BODY: dict[str, Any] = {"ast": AST, "device": {"target": "c"}, "optimize": "none
 
 def verdict(size: int) -> Verdict:
     """Of a copy that declares this many elements for what it reads."""
-    program = compile_kernel(Request.from_json(BODY)).to_json()
+    program: dict[str, Any] = compile_kernel(Request.from_json(BODY)).to_json()
     assert 64 == program["arguments"][1]["size"]
     program["arguments"][1]["size"] = size
     return judge(CRunner(), Trial(program, BODY, ((0, False),), points=1 << 20))
