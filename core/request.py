@@ -20,7 +20,7 @@ from core.kernel.read import read_kernel
 from core.kernel.write import kernel_to_json
 from core.limits import Limits
 from core.schedule.option import ScheduleOption, read_option
-from core.targets.defaults import BINARIES
+from core.targets import TARGETS
 from core.targets.resolve import resolve_device
 from core.version import COMPILER
 
@@ -192,7 +192,7 @@ def _search(value: dict[str, object], at: Pointer) -> Search:
 
 
 def _binary(value: object, target: str, at: Pointer) -> tuple[str, ...]:
-    formats = BINARIES[target]
+    formats = TARGETS[target].binaries
     if value is True:
         if not formats:
             raise TargetError(at, target=target, feature="binary format")

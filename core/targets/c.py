@@ -11,7 +11,7 @@ from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import cpu
 from core.targets.target import Target, Watch
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
@@ -124,4 +124,7 @@ def render(listing: Listing, device: DeviceOptions) -> str:
     return c_family.render(listing, device, DIALECT)
 
 
-C = Target(name="c", file_suffix="c", defaults=DEFAULTS["c"], legalize=legalize, render=render, called=True, images=False)
+C = Target(
+    name="c", file_suffix="c", defaults=cpu("c", float16=False), legalize=legalize, render=render, called=True, images=False, vectors=False,
+    binaries=("so",),
+)  # fmt: skip

@@ -12,7 +12,7 @@ from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import GRID, NVIDIA, gpu
 from core.targets.target import Target, Watch
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
@@ -158,4 +158,8 @@ def render(listing: Listing, device: DeviceOptions) -> str:
     return c_family.render(listing, device, DIALECT)
 
 
-CUDA = Target(name="cuda", file_suffix="cu", defaults=DEFAULTS["cuda"], legalize=legalize, render=render, called=False, images=False)
+_DEFAULTS = gpu("cuda", "sm_80", GRID, (1024, 1024, 64), 1024, 49152, alignment=16, float16=True, float64=True)
+CUDA = Target(
+    name="cuda", file_suffix="cu", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    arches=NVIDIA, binaries=("cubin", "ptx"),
+)  # fmt: skip

@@ -1,7 +1,4 @@
-"""What each target is where a request does not say otherwise, and what it has no way to use.
-
-All eight targets of the wire are here.
-"""
+"""What target files are made of: default options of a gpu and of a processor, and the architectures of the makers of gpus."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from core.device import DeviceOptions, TensorCore, Triple
 from core.fragments import layouts_of
 
 
-def _gpu(
+def gpu(
     target: str,
     arch: str | None,
     global_max: Triple | None,
@@ -39,7 +36,7 @@ def _gpu(
     )
 
 
-def _cpu(target: str, float16: bool) -> DeviceOptions:
+def cpu(target: str, float16: bool) -> DeviceOptions:
     return DeviceOptions(
         target=target,
         device_class="cpu",
@@ -59,48 +56,13 @@ def _cpu(target: str, float16: bool) -> DeviceOptions:
     )
 
 
-_GRID: Triple = (2147483647, 65535, 65535)
+GRID: Triple = (2147483647, 65535, 65535)  # work-groups of a launch of CUDA's and HIP's runtimes
 
-DEFAULTS: dict[str, DeviceOptions] = {
-    # target, arch, global_max, local_max, lanes_max, shared_max, alignment, float16, float64
-    "opencl": _gpu("opencl", None, None, None, 256, 32768, 128, False, True),
-    "cuda": _gpu("cuda", "sm_80", _GRID, (1024, 1024, 64), 1024, 49152, 16, True, True),
-    "hip": _gpu("hip", "gfx1100", _GRID, (1024, 1024, 1024), 1024, 65536, 16, True, True),
-    "metal": _gpu("metal", None, None, (1024, 1024, 1024), 1024, 32768, 16, True, False),
-    "c": _cpu("c", False),
-    "llvm": _cpu("llvm", True),
-    "ptx": _gpu("ptx", "sm_80", _GRID, (1024, 1024, 64), 1024, 49152, 16, True, True),
-    "wgsl": _gpu("wgsl", None, (65535, 65535, 65535), (256, 256, 64), 256, 16384, 16, False, False),
-}
-
-CALLED = frozenset(("c", "llvm"))  # a plain function: nothing is launched, so there are no work-items, groups or limits on them
-NO_VECTORS = frozenset(("c",))  # plain ISO C has no vector types; its compiler makes vectors of loops
-LACKS: dict[str, frozenset[str]] = {  # dtypes a language has not, whatever its device
-    "metal": frozenset(("float64",)),
-    "wgsl": frozenset(("int64", "uint64", "float64")),
-}
-FOUR_LANES = frozenset(("cuda", "hip", "metal", "ptx", "wgsl"))  # languages of gpus alone: a cpu's wide values do not exist
-
-# Architectures known by name, where one selects dtypes and tensor cores.
-_NVIDIA = "70 72 75 80 86 87 89 90 90a 100 100a 103 103a 110 120 120a 121"
-_AMD = "906 908 90a 940 941 942 950 1030 1031 1032 1100 1101 1102 1103 1150 1151 1152 1200 1201"
-ARCHES: dict[str, tuple[str, ...]] = {
-    "cuda": tuple(f"sm_{number}" for number in _NVIDIA.split()),
-    "hip": tuple(f"gfx{number}" for number in _AMD.split()),
-}
-ARCHES["ptx"] = ARCHES["cuda"]
-
-# Binary formats a target's text can be compiled to; the first is its usual one.
-BINARIES: dict[str, tuple[str, ...]] = {
-    "opencl": ("clbin", "spirv"),
-    "cuda": ("cubin", "ptx"),
-    "hip": ("hsaco",),
-    "metal": (),
-    "c": ("so",),
-    "llvm": ("so",),
-    "ptx": ("cubin",),
-    "wgsl": ("spirv",),
-}
+# Architectures known by name: they select dtypes and tensor cores.
+_SM = "70 72 75 80 86 87 89 90 90a 100 100a 103 103a 110 120 120a 121"
+_GFX = "906 908 90a 940 941 942 950 1030 1031 1032 1100 1101 1102 1103 1150 1151 1152 1200 1201"
+NVIDIA = tuple(f"sm_{number}" for number in _SM.split())
+AMD = tuple(f"gfx{number}" for number in _GFX.split())
 
 
 def tensor_cores_of(target: str, arch: str | None, fast_math: bool = False) -> tuple[TensorCore, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.dtypes import DTYPES
 from core.schedule.option import MEMBERS
-from core.targets.defaults import ARCHES, BINARIES, LACKS, tensor_cores_of
+from core.targets.defaults import tensor_cores_of
 from core.targets.target import Target
 
 LIMITS = ("global_max", "local_max", "lanes_max", "shared_max", "alignment")
@@ -22,13 +22,13 @@ def describe(target: Target) -> dict[str, object]:
         "name": target.name,
         "called": target.called,
         "images": target.images,
-        "dtypes": [name for name in DTYPES if name not in LACKS.get(target.name, ())],
+        "dtypes": [name for name in DTYPES if name not in target.lacks],
         "emulated": [*([] if defaults.float16 else ["float16"]), "bfloat16"],
         "limits": {name: every[name] for name in LIMITS},
         "tensor_cores": [core.to_json() for core in tensor_cores_of(target.name, defaults.arch)],
-        "architectures": list(ARCHES.get(target.name, ())),
+        "architectures": list(target.arches),
         "options": {op: {n: m.meaning for n, m in zip(("axis", "amount"), members, strict=True) if m} for op, members in MEMBERS.items()},
-        "binaries": list(BINARIES[target.name]),
+        "binaries": list(target.binaries),
         "defaults": every,
         "promises": list(target.promises),
     }

@@ -15,7 +15,7 @@ from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import AMD, GRID, gpu
 from core.targets.target import Target, Watch
 
 _BUILTIN = {
@@ -186,4 +186,8 @@ def render(listing: Listing, device: DeviceOptions) -> str:
     return c_family.render(listing, device, DIALECT)
 
 
-HIP = Target(name="hip", file_suffix="hip", defaults=DEFAULTS["hip"], legalize=legalize, render=render, called=False, images=False)
+_DEFAULTS = gpu("hip", "gfx1100", GRID, (1024, 1024, 1024), 1024, 65536, alignment=16, float16=True, float64=True)
+HIP = Target(
+    name="hip", file_suffix="hip", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    arches=AMD, binaries=("hsaco",),
+)  # fmt: skip

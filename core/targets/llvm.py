@@ -12,7 +12,7 @@ from core.ir.walk import Graph
 from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import llvm
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import cpu
 from core.targets.target import Target, Watch
 
 MACHINE = Machine(target="llvm", vectors=True, images=False, saturates=True, halves_doubles=False)
@@ -26,10 +26,11 @@ def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) ->
 LLVM = Target(
     name="llvm",
     file_suffix="ll",
-    defaults=DEFAULTS["llvm"],
+    defaults=cpu("llvm", float16=True),
     legalize=legalize,
     render=llvm.render,
     called=True,
     images=False,
+    binaries=("so",),
     promises=("with float16, a machine that has no instructions to convert half needs the compiler's runtime for them",),
 )

@@ -13,7 +13,7 @@ from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import gpu
 from core.targets.target import Target, Watch
 
 MAX_ARGUMENTS = 31  # entries of a function's buffer argument table (Metal feature set tables)
@@ -137,7 +137,8 @@ def render(listing: Listing, device: DeviceOptions) -> str:
     return c_family.render(listing, device, DIALECT)
 
 
+_DEFAULTS = gpu("metal", None, None, (1024, 1024, 1024), 1024, 32768, alignment=16, float16=True, float64=False)
 METAL = Target(
-    name="metal", file_suffix="metal", defaults=DEFAULTS["metal"], legalize=legalize, render=render, called=False, images=False,
-    promises=(_FINITE,),
+    name="metal", file_suffix="metal", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    lacks=frozenset(("float64",)), promises=(_FINITE,),
 )  # fmt: skip

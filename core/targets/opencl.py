@@ -11,7 +11,7 @@ from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, ImageWords, NarrowWords, Preamble, VectorWords
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import gpu
 from core.targets.target import Target, Watch
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
@@ -132,6 +132,8 @@ def render(listing: Listing, device: DeviceOptions) -> str:
     return c_family.render(listing, device, DIALECT)
 
 
+_DEFAULTS = gpu("opencl", None, None, None, 256, 32768, alignment=128, float16=False, float64=True)
 OPENCL = Target(
-    name="opencl", file_suffix="cl", defaults=DEFAULTS["opencl"], legalize=legalize, render=render, called=False, images=True,
+    name="opencl", file_suffix="cl", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=True,
+    binaries=("clbin", "spirv"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from core.linear.listing import Listing
 from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import ptx
-from core.targets.defaults import DEFAULTS
+from core.targets.defaults import GRID, NVIDIA, gpu
 from core.targets.target import Target, Watch
 
 # The first versions of the language that know an architecture (PTX ISA, "Release Notes"). What is not here 7.8 knows; a low version is
@@ -43,4 +43,8 @@ def render(listing: Listing, device: DeviceOptions) -> str:
     return ptx.render(listing, device, _VERSIONS.get(str(device.arch), _VERSION))
 
 
-PTX = Target(name="ptx", file_suffix="ptx", defaults=DEFAULTS["ptx"], legalize=legalize, render=render, called=False, images=False)
+_DEFAULTS = gpu("ptx", "sm_80", GRID, (1024, 1024, 64), 1024, 49152, alignment=16, float16=True, float64=True)
+PTX = Target(
+    name="ptx", file_suffix="ptx", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    arches=NVIDIA, binaries=("cubin",),
+)  # fmt: skip

@@ -13,7 +13,9 @@ from typing import Any
 from core.device import DeviceOptions, TensorCore, Triple
 from core.dtypes import DTYPES
 from core.errors import Pointer, Said, TargetError, WireError
-from core.targets.defaults import ARCHES, CALLED, DEFAULTS, FOUR_LANES, LACKS, NO_VECTORS, tensor_cores_of
+from core.targets import TARGETS
+from core.targets.defaults import tensor_cores_of
+from core.targets.target import Target
 
 DEVICE = Pointer("/device")
 _KEYS = tuple(field.name for field in fields(DeviceOptions))
@@ -28,14 +30,15 @@ def resolve_device(value: object, at: Pointer = DEVICE) -> DeviceOptions:
     for name in value:
         if name not in _KEYS:
             raise WireError(at / name, expected=f"no such member: a device has {', '.join(_KEYS)}", got=value[name])
-    target = value.get("target")
-    if type(target) is not str or target not in DEFAULTS:
-        raise WireError(at / "target", expected=f"one of {', '.join(DEFAULTS)}", got=target if "target" in value else Said("nothing"))
+    name = value.get("target")
+    target = TARGETS.get(name) if type(name) is str else None
+    if target is None:
+        raise WireError(at / "target", expected=f"one of {', '.join(TARGETS)}", got=name if "target" in value else Said("nothing"))
     if len(value) == 1:
-        return DEFAULTS[target]
+        return target.defaults
     given: dict[str, Any] = {name: _READERS[name](value[name], at / name) for name in value if name != "target"}
-    device = replace(DEFAULTS[target], **given)  # each value was read by its key's own reader
-    _check_target(device, given, at)
+    device = replace(target.defaults, **given)  # each value was read by its key's own reader
+    _check_target(target, device, given, at)
     _check_limits(device, given, at)
     return device
 
@@ -142,38 +145,37 @@ _READERS: dict[str, Callable[[object, Pointer], object]] = {
 }
 
 
-def _check_target(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> None:
+def _check_target(target: Target, device: DeviceOptions, given: dict[str, Any], at: Pointer) -> None:
     """Values this target has no way to use. A default never is one, so only what was given can be."""
-    target = device.target
 
     def refuse(name: str, feature: str) -> TargetError:
-        return TargetError(at / name, target=target, feature=feature)
+        return TargetError(at / name, target=target.name, feature=feature)
 
-    if target in CALLED:
+    if target.called:
         for name, feature in (("has_local", "work-groups"), ("has_shared", "shared memory"), ("shared_max", "shared memory")):
             if given.get(name):
                 raise refuse(name, feature)
         for name in ("global_max", "local_max", "lanes_max"):
             if given.get(name) is not None:
                 raise refuse(name, "launch, and so no limit on one")
-    if target in NO_VECTORS and device.supports_float4:
+    if not target.vectors and device.supports_float4:
         raise refuse("supports_float4", "vectors")
-    if "float64" in LACKS.get(target, ()) and device.float64:
+    if "float64" in target.lacks and device.float64:
         raise refuse("float64", "float64")
-    if target in FOUR_LANES and device.device_class == "cpu":
+    if target.gpu_only and device.device_class == "cpu":
         raise refuse("device_class", "cpu: it is a language of gpus")
-    if target in CALLED and device.device_class == "gpu":
+    if target.called and device.device_class == "gpu":
         raise refuse("device_class", "gpu: its programs are plain functions")
-    if target in ARCHES and device.arch not in ARCHES[target]:
-        raise refuse("arch", f"architecture {device.arch!r} that is known; known are {', '.join(ARCHES[target])}")
+    if target.arches and device.arch not in target.arches:
+        raise refuse("arch", f"architecture {device.arch!r} that is known; known are {', '.join(target.arches)}")
     if isinstance(device.tensor_cores, tuple):
-        known = tensor_cores_of(target, device.arch, device.fast_math)
+        known = tensor_cores_of(target.name, device.arch, device.fast_math)
         for k, core in enumerate(device.tensor_cores):
             if core not in known:
                 m, n, depth = core.dims
                 name = f"{m}x{n}x{depth} of {core.operand} into {core.accumulator}"
-                where = "without fast_math" if core in tensor_cores_of(target, device.arch, True) else f"at arch {device.arch}"
-                raise TargetError(at / "tensor_cores" / k, target=target, feature=f"tensor core {name} {where}")
+                where = "without fast_math" if core in tensor_cores_of(target.name, device.arch, True) else f"at arch {device.arch}"
+                raise TargetError(at / "tensor_cores" / k, target=target.name, feature=f"tensor core {name} {where}")
 
 
 def _check_limits(device: DeviceOptions, given: dict[str, Any], at: Pointer) -> None:

@@ -12,7 +12,6 @@ from core.ir.parts import param
 from core.ir.value import Value
 from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.targets.defaults import LACKS
 
 Watch = Callable[[Value, Value], None]
 
@@ -25,7 +24,10 @@ class Target:
     target has; raises TargetError for what can't be, and tells a watch each value and what became of it. render: the text; raises
     TargetError for more arguments than a program may have. called: the program is a plain function, so it has no launch sizes and every
     parallel axis is a loop. images: image arguments exist. index64: 64-bit integers exist. sized: the text says how many work-items a group
-    has, so that no runtime can choose. promises: what can't be held even in software, in words, for `/targets`.
+    has, so that no runtime can choose. vectors: the language has vector types; its compiler may make vectors of loops all the same.
+    gpu_only: there is no device of class cpu, with its wide values. lacks: dtypes it has not, whatever the device. arches: those known
+    by name, where one selects dtypes and tensor cores. binaries: formats its text can be compiled to, the usual one first. promises: what
+    can't be held even in software, in words, for `/targets`.
     """
 
     name: str
@@ -37,6 +39,11 @@ class Target:
     images: bool
     index64: bool = True
     sized: bool = False
+    vectors: bool = True
+    gpu_only: bool = False
+    lacks: frozenset[str] = frozenset()
+    arches: tuple[str, ...] = ()
+    binaries: tuple[str, ...] = ()
     promises: tuple[str, ...] = ()
 
     def take(self, params: Iterable[Value], device: DeviceOptions) -> None:
@@ -44,7 +51,7 @@ class Target:
         for array in params:
             if array.dtype is FLOAT64 and not device.float64:
                 raise TargetError("/device/float64", target=self.name, feature="float64")
-            if array.dtype.name in LACKS.get(self.name, ()):
+            if array.dtype.name in self.lacks:
                 raise TargetError("/device/target", target=self.name, feature=array.dtype.name)
             if param(array).image is not None and not self.images:
                 raise TargetError("/device/target", target=self.name, feature="images")

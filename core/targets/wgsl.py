@@ -16,7 +16,7 @@ from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import wgsl
 from core.render.dialect import Dialect, NarrowWords, Preamble, VectorWords
-from core.targets.defaults import DEFAULTS, LACKS
+from core.targets.defaults import gpu
 from core.targets.target import Target, Watch
 from core.targets.wgsl_words import HELPERS, RESERVED
 
@@ -69,6 +69,7 @@ DIALECT = Dialect(
     loop="for (var {name} = 0; {name} < {end}; {name}++) {{",
 )  # fmt: skip
 
+_LACKS = frozenset(("int64", "uint64", "float64"))
 MACHINE = Machine(
     target="wgsl",
     vectors=True,
@@ -76,7 +77,7 @@ MACHINE = Machine(
     saturates=True,
     computes_vectors=False,
     total=True,
-    lacks=frozenset(DTYPES[name] for name in LACKS["wgsl"]),
+    lacks=frozenset(DTYPES[name] for name in _LACKS),
 )
 
 
@@ -108,7 +109,8 @@ _BINDINGS = (
     "buffer's size is rounded up to a multiple of 4 bytes, and to 16 bytes where it would be less."
 )
 
+_DEFAULTS = gpu("wgsl", None, (65535, 65535, 65535), (256, 256, 64), 256, 16384, alignment=16, float16=False, float64=False)
 WGSL = Target(
-    name="wgsl", file_suffix="wgsl", defaults=DEFAULTS["wgsl"], legalize=legalize, render=render, called=False, images=False, index64=False,
-    sized=True, promises=(_NAN, _ROUNDING, _SUBNORMALS, _BINDINGS),
+    name="wgsl", file_suffix="wgsl", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, index64=False,
+    sized=True, gpu_only=True, lacks=_LACKS, binaries=("spirv",), promises=(_NAN, _ROUNDING, _SUBNORMALS, _BINDINGS),
 )  # fmt: skip

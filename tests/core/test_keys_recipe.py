@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.request import Request, program_key
-from core.targets.defaults import DEFAULTS
+from core.targets import TARGETS
 from core.version import COMPILER
 from tests.core.kernel.test_canonical import asts
 from tests.kernels import add_kernel, every_form
@@ -175,7 +175,7 @@ def test_the_recipe_agrees_on_any_kernel(ast: Json) -> None:
 def test_the_recipe_agrees_on_keys(target: str, annotate: bool, optimize: object) -> None:
     ast = every_form()
     request = Request.from_json({"ast": ast, "device": {"target": target}, "optimize": optimize, "annotate": annotate})
-    device = DEFAULTS[target].to_json()
+    device = TARGETS[target].defaults.to_json()
 
     assert the_key(sha_256(the_canonical_ast(ast)), device, optimize, annotate, COMPILER) == program_key(request)
 
@@ -183,7 +183,7 @@ def test_the_recipe_agrees_on_keys(target: str, annotate: bool, optimize: object
 @pytest.mark.parametrize("arch", ["GeForce RTX™ «8»", 'a "quoted" \\ name', "x86-64-v3", "デバイス"])
 def test_the_recipe_agrees_on_keys_with_any_text(arch: str) -> None:
     request = Request.from_json({"ast": add_kernel(), "device": {"target": "opencl", "arch": arch}})
-    device = {**DEFAULTS["opencl"].to_json(), "arch": arch}
+    device = {**TARGETS["opencl"].defaults.to_json(), "arch": arch}
 
     assert the_key(request.ast_hash, device, "heuristic", False, COMPILER) == program_key(request)
 

@@ -16,8 +16,6 @@ from core.errors import KernelError, LimitExceeded, TargetError, WireError
 from core.limits import Limits
 from core.request import Request, Search, program_key
 from core.schedule.option import ScheduleOption
-from core.targets import TARGETS
-from core.targets.defaults import DEFAULTS
 from core.version import COMPILER
 from tests.kernels import add_kernel, edited, every_form, request
 
@@ -93,10 +91,6 @@ def test_limits_are_those_handed_in() -> None:
         Request.from_json(request(), Limits(nodes=3))
 
     assert {"pointer": "/ast/nodes", "limit": "nodes", "needed": 4, "allowed": 3} == refusal.value.facts()
-
-
-def test_every_target_with_defaults_is_rendered() -> None:
-    assert set(DEFAULTS) == set(TARGETS)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from core import TARGETS, TargetError, TextRejected
-from core.targets.defaults import BINARIES
 from service.binaries.binary import FORMATS, Recipe
 from service.binaries.compiler import Task
 from service.binaries.opencl_program import packed, without_made_up_names
@@ -78,8 +77,8 @@ def test_every_row_is_a_format_that_its_target_has_and_the_usual_one_is_the_firs
 
     assert {format_ for formats in rows.values() for format_ in formats} <= set(FORMATS)
     for target, formats in rows.items():
-        assert formats == [name for name in BINARIES[target] if name in formats]
-        assert BINARIES[target][0] == formats[0]
+        assert formats == [name for name in TARGETS[target].binaries if name in formats]
+        assert TARGETS[target].binaries[0] == formats[0]
 
 
 @pytest.mark.parametrize("target", sorted(set(TARGETS) & {row.target for row in TABLE} - {"opencl"}))

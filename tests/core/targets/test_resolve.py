@@ -9,7 +9,8 @@ import pytest
 
 from core.device import DeviceOptions, TensorCore
 from core.errors import TargetError, WireError
-from core.targets.defaults import ARCHES, BINARIES, DEFAULTS, tensor_cores_of
+from core.targets import TARGETS
+from core.targets.defaults import tensor_cores_of
 from core.targets.resolve import resolve_device
 
 # The table of the wire page: class, arch, local, shared, vectors, global, local, lanes, shared_max, alignment, half, double
@@ -36,11 +37,11 @@ def test_defaults_written_out_are_the_defaults(target: str) -> None:
     written = resolve_device({"target": target}).to_json()
 
     assert 15 == len(written)
-    assert DEFAULTS[target] == resolve_device(written)
+    assert TARGETS[target].defaults == resolve_device(written)
 
 
 def test_every_table_has_every_target() -> None:
-    assert set(PAGE) == set(DEFAULTS) == set(BINARIES)
+    assert set(PAGE) == set(TARGETS)
 
 
 WIRE: dict[str, tuple[object, str, str]] = {
@@ -214,7 +215,7 @@ OVERRIDES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("target", "overrides"), OVERRIDES, ids=[f"{target} {overrides}" for target, overrides in OVERRIDES])
 def test_an_override_changes_its_key_and_no_other(target: str, overrides: dict[str, Any]) -> None:
-    assert replace(DEFAULTS[target], **overrides) == resolve_device({"target": target, **overrides})
+    assert replace(TARGETS[target].defaults, **overrides) == resolve_device({"target": target, **overrides})
 
 
 def test_launch_limits_may_have_nulls() -> None:
@@ -226,7 +227,7 @@ def test_launch_limits_may_have_nulls() -> None:
 
 @pytest.mark.parametrize("target", ["cuda", "ptx", "hip", "metal"])
 def test_any_of_a_targets_tensor_cores_may_be_listed(target: str) -> None:
-    known = tensor_cores_of(target, DEFAULTS[target].arch)
+    known = tensor_cores_of(target, TARGETS[target].defaults.arch)
     device = resolve_device({"target": target, "tensor_cores": [core.to_json() for core in known]})
 
     assert known == device.tensor_cores
@@ -243,7 +244,7 @@ def test_tensor_cores_follow_from_the_arch() -> None:
 
 
 def test_every_default_arch_is_known() -> None:
-    assert all(DEFAULTS[target].arch in known for target, known in ARCHES.items())
+    assert all(target.defaults.arch in target.arches for target in TARGETS.values() if target.arches)
 
 
 def test_every_key_of_the_format_is_a_field() -> None:
