@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from core.assemble import arguments_of, estimates, kernel_name, work_items
+from core.collector import uncollected
 from core.errors import LimitExceeded
 from core.ir.op import Op
 from core.ir.parts import integer
@@ -49,6 +50,7 @@ def _unwatched(stage: str, value: object) -> None:
     """Nobody looks."""
 
 
+@uncollected()
 def compile_kernel(request: Request, limits: Limits | None = None, watch: Watch = _unwatched) -> Program:
     """The program of a request. Raises the errors of `core.errors`; the same request gives the same bytes in every process.
 
