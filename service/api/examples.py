@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core import Request, program_key
+from core import TARGETS, Request, program_key
 
 Json = dict[str, Any]
 
@@ -113,6 +113,7 @@ AST_SCHEMA: Json = {
         "outputs": {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
     },
 }
+_FORMATS = sorted({format_ for target in TARGETS.values() for format_ in target.binaries})
 _OPTION: Json = {
     "type": "object",
     "required": ["op"],
@@ -127,7 +128,8 @@ REQUEST_SCHEMA: Json = {
         "device": {
             "type": "object",
             "required": ["target"],
-            "properties": {"target": {"type": "string"}},
+            "properties": {"target": {"enum": list(TARGETS)}},
+            "propertyNames": {"enum": list(TARGETS["c"].defaults.to_json())},
             "description": "the target, and what differs from its defaults: `GET /targets` has them",
         },
         "optimize": {
@@ -139,7 +141,7 @@ REQUEST_SCHEMA: Json = {
             "default": "heuristic",
         },
         "annotate": {"type": "boolean", "default": False},
-        "binary": {"oneOf": [{"const": True}, {"type": "array", "items": {"type": "string"}}]},
+        "binary": {"oneOf": [{"const": True}, {"type": "array", "items": {"enum": _FORMATS}, "uniqueItems": True}]},
         "require": {"enum": ["validated"]},
     },
 }
