@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -21,6 +20,8 @@ from service.errors import Quarantined, StoreDown, refusal_from_json, refusal_to
 from service.logs import logger
 from service.metrics import Metrics
 from service.origin import Origin, ast_hash_in, dumped, request_of
+from service.ready import Ready
+from service.renewed import Renewed
 from service.shun import Offence
 from service.store.keys import Key, Kind, Name, as_key
 from service.store.record import Damaged, Record, seal, unseal
@@ -31,7 +32,6 @@ log = logger("catalog")
 
 OFFENCE_REMEMBERED_S = 3600.0  # how long after a pause the next offence still counts as one more
 RENEW_PART = 0.1  # of a lifetime: a program that is asked for all the time is renewed so often by each process
-RENEWED_MOST = 65536  # programs whose last renewal is remembered
 
 OF_A_PROGRAM = (Kind.PROGRAM, Kind.VALIDATION, Kind.BINARIES)  # what is read before one is answered
 
@@ -62,15 +62,10 @@ class Catalog:
     ) -> None:
         self._store = store
         self._metrics = metrics
-        self._ready_bytes = ready_bytes
         self._lifetimes = lifetimes or Lifetimes()
         self._secret = secret
-        self._clock = clock
-        self._ready: OrderedDict[Key, tuple[Answer, float, int]] = OrderedDict()
-        self._held = 0
-        self._hits = metrics.cache_operations.labels("memory", "get", "hit")
-        self._misses = metrics.cache_operations.labels("memory", "get", "miss")
-        self._renewed: OrderedDict[Key, float] = OrderedDict()
+        self._ready = Ready(metrics, ready_bytes, self._lifetimes.ready_s, clock)
+        self._renewed = Renewed(RENEW_PART * self._lifetimes.program_s, clock)
         self._renewals: set[asyncio.Task[None]] = set()
         self.degraded: str | None = None  # why the store's last call failed; None: it answered
 
@@ -78,24 +73,15 @@ class Catalog:
 
     def ready(self, key: Key) -> Answer | None:
         """The program, if it is held ready in this process. Never waits."""
-        found = self.held_ready(key)
-        if found is None:
-            self._misses.inc()
-        else:
-            self.count_ready()
-        return found
+        return self._ready.get(key)
 
     def held_ready(self, key: Key) -> Answer | None:
         """As `ready`, and not counted: for whoever may leave the answer to somebody else."""
-        held = self._ready.get(key)
-        if held is None or held[1] <= self._clock():
-            return None
-        self._ready.move_to_end(key)
-        return held[0]
+        return self._ready.look(key)
 
     def count_ready(self) -> None:
         """Counts one answer that was held ready."""
-        self._hits.inc()
+        self._ready.count()
 
     async def program(self, key: Key) -> Answer | None:
         """The program, or None where there is none. Raises Quarantined where a device has found it wrong."""
@@ -146,8 +132,8 @@ class Catalog:
             Entry(rest, seal(rest, origin.rest, secret=self._secret), lifetime_s),
             Entry(ast, seal(ast, origin.ast, secret=self._secret), lifetime_s),
         )
-        self._is_due(key)
-        self._hold(answer)
+        self._renewed.is_due(key)
+        self._ready.hold(answer)
         return answer
 
     async def request(self, key: Key) -> bytes | None:
@@ -186,7 +172,7 @@ class Catalog:
         found = None if binary is None else Binary.from_bytes(key, binary.content)
         if found is None:
             _raise(refusal, offence)
-        elif self._is_due(key):
+        elif self._renewed.is_due(key):
             self._renew(key, [Name(Kind.BINARY, key)])
         return found
 
@@ -250,9 +236,7 @@ class Catalog:
 
     def forget_ready(self, key: Key) -> None:
         """Drops the program from this process's memory: the store is asked next time."""
-        held = self._ready.pop(key, None)
-        if held is not None:
-            self._held -= held[2]
+        self._ready.forget(key)
 
     # the store, whatever it does
 
@@ -340,26 +324,14 @@ class Catalog:
         if program is None:
             return None
         answer = Answer(key, program, [] if binaries is None else _links(key, entries_in(binaries.content)))
-        self._hold(answer)
-        if self._is_due(key):
+        self._ready.hold(answer)
+        if self._renewed.is_due(key):
             ast_hash = as_key(str(answer.program().get("ast_hash")))
             names = [Name(Kind.PROGRAM, key), Name(Kind.REQUEST, key), Name(Kind.BINARIES, key)]
             self._renew(key, names if ast_hash is None else [*names, Name(Kind.AST, ast_hash)])
         return answer
 
     # lifetimes that slide
-
-    def _is_due(self, key: Key) -> bool:
-        """Has this process not renewed the program for a part of its lifetime? If so, that counts as renewed now."""
-        now = self._clock()
-        renewed = self._renewed.get(key)
-        if renewed is not None and now < renewed + RENEW_PART * self._lifetimes.program_s:
-            return False
-        self._renewed[key] = now
-        self._renewed.move_to_end(key)
-        if len(self._renewed) > RENEWED_MOST:
-            self._renewed.popitem(last=False)
-        return True
 
     def _renew(self, key: Key, names: list[Name]) -> None:
         """In a task of its own: nobody has to wait for it."""
@@ -375,17 +347,7 @@ class Catalog:
         done = await self._timed("renew", renew)
         self._count("renew", "error" if done is None else "ok")
         if done is None:
-            self._renewed.pop(key, None)
-
-    def _hold(self, answer: Answer) -> None:
-        self.forget_ready(answer.key)
-        size = answer.size
-        if size > self._ready_bytes:
-            return
-        self._ready[answer.key] = (answer, self._clock() + self._lifetimes.ready_s, size)
-        self._held += size
-        while self._held > self._ready_bytes:
-            self.forget_ready(next(iter(self._ready)))
+            self._renewed.failed(key)
 
 
 def _links(program: Key, entries: list[dict[str, object]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from core.index.linear import multiply, number, split, weighted
@@ -10,7 +11,7 @@ from core.ir.parts import coefficients, integer
 from core.ir.value import Value, make
 
 
-class Rebuild:
+class Rebuild(ABC):
     """A memoised map over index values. Kinds of it say what is replaced."""
 
     __slots__ = ("_memo",)
@@ -18,9 +19,9 @@ class Rebuild:
     def __init__(self) -> None:
         self._memo: dict[Value, Value] = {}
 
+    @abstractmethod
     def replaced(self, x: Value) -> Value | None:
         """What stands in a value's place, or None to look inside it."""
-        raise NotImplementedError
 
     def __call__(self, root: Value) -> Value:
         memo = self._memo
