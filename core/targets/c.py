@@ -5,14 +5,12 @@ from __future__ import annotations
 from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, UINT16, UINT32, UINT64
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble
 from core.targets.defaults import cpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
 
@@ -114,17 +112,12 @@ DIALECT = Dialect(
 MACHINE = Machine(target="c", vectors=False, images=False, saturates=False)
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for C."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """One function of C."""
     return c_family.render(listing, device, DIALECT)
 
 
 C = Target(
-    name="c", file_suffix="c", defaults=cpu("c", float16=False), legalize=legalize, render=render, called=True, images=False, vectors=False,
+    name="c", file_suffix="c", defaults=cpu("c", float16=False), machine=MACHINE, render=render, called=True, vectors=False,
     binaries=("so",),
 )  # fmt: skip

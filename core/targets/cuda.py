@@ -6,14 +6,12 @@ from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, UINT16, UINT32, UINT64
 from core.fragments import layouts_of
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
 from core.targets.defaults import GRID, NVIDIA, gpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
 _QUICK = {Op.LOG2: "__log2f", Op.SIN: "__sinf", Op.MAX: "fmaxf"}
@@ -148,11 +146,6 @@ DIALECT = Dialect(
 MACHINE = Machine(target="cuda", vectors=True, images=False, saturates=False, computes_vectors=False)
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for CUDA."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A kernel of CUDA C++."""
     return c_family.render(listing, device, DIALECT)
@@ -160,6 +153,6 @@ def render(listing: Listing, device: DeviceOptions) -> str:
 
 _DEFAULTS = gpu("cuda", "sm_80", GRID, (1024, 1024, 64), 1024, 49152, alignment=16, float16=True, float64=True)
 CUDA = Target(
-    name="cuda", file_suffix="cu", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    name="cuda", file_suffix="cu", defaults=_DEFAULTS, machine=MACHINE, render=render, called=False, gpu_only=True,
     arches=NVIDIA, binaries=("cubin", "ptx"),
 )  # fmt: skip

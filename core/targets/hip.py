@@ -9,14 +9,12 @@ from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from core.fragments import layouts_of
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
 from core.targets.defaults import AMD, GRID, gpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 _BUILTIN = {
     (Op.EXP2, FLOAT32): "__builtin_exp2f", (Op.LOG2, FLOAT32): "__builtin_log2f", (Op.SQRT, FLOAT32): "__builtin_sqrtf",
@@ -176,11 +174,6 @@ DIALECT = Dialect(
 MACHINE = Machine(target="hip", vectors=True, images=False, saturates=False, computes_vectors=False)
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for HIP."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A kernel of HIP C++."""
     return c_family.render(listing, device, DIALECT)
@@ -188,6 +181,6 @@ def render(listing: Listing, device: DeviceOptions) -> str:
 
 _DEFAULTS = gpu("hip", "gfx1100", GRID, (1024, 1024, 1024), 1024, 65536, alignment=16, float16=True, float64=True)
 HIP = Target(
-    name="hip", file_suffix="hip", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    name="hip", file_suffix="hip", defaults=_DEFAULTS, machine=MACHINE, render=render, called=False, gpu_only=True,
     arches=AMD, binaries=("hsaco",),
 )  # fmt: skip

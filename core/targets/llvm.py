@@ -7,30 +7,21 @@ half are the machine's: without instructions for them (F16C on x86) they are cal
 
 from __future__ import annotations
 
-from core.device import DeviceOptions
-from core.ir.walk import Graph
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import llvm
 from core.targets.defaults import cpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 MACHINE = Machine(target="llvm", vectors=True, images=False, saturates=True, halves_doubles=False)
-
-
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for LLVM IR."""
-    return emulate.legalize(graph, device, MACHINE, watch)
 
 
 LLVM = Target(
     name="llvm",
     file_suffix="ll",
     defaults=cpu("llvm", float16=True),
-    legalize=legalize,
+    machine=MACHINE,
     render=llvm.render,
     called=True,
-    images=False,
     binaries=("so",),
     promises=("with float16, a machine that has no instructions to convert half needs the compiler's runtime for them",),
 )

@@ -7,14 +7,12 @@ from core.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from core.errors import TargetError
 from core.fragments import layouts_of
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, NarrowWords, Preamble, VectorWords
 from core.targets.defaults import gpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 MAX_ARGUMENTS = 31  # entries of a function's buffer argument table (Metal feature set tables)
 
@@ -125,11 +123,6 @@ DIALECT = Dialect(
 MACHINE = Machine(target="metal", vectors=True, images=False, saturates=False, computes_vectors=False)
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for Metal."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A kernel of Metal. Raises TargetError where it has more arguments than a kernel may."""
     if len(listing.params) + len(listing.variables) > MAX_ARGUMENTS:
@@ -139,6 +132,6 @@ def render(listing: Listing, device: DeviceOptions) -> str:
 
 _DEFAULTS = gpu("metal", None, None, (1024, 1024, 1024), 1024, 32768, alignment=16, float16=True, float64=False)
 METAL = Target(
-    name="metal", file_suffix="metal", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    name="metal", file_suffix="metal", defaults=_DEFAULTS, machine=MACHINE, render=render, called=False, gpu_only=True,
     lacks=frozenset(("float64",)), promises=(_FINITE,),
 )  # fmt: skip

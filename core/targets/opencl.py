@@ -5,14 +5,12 @@ from __future__ import annotations
 from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.render.dialect import Dialect, Helper, ImageWords, NarrowWords, Preamble, VectorWords
 from core.targets.defaults import gpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 _MATH = {Op.EXP2: "exp2", Op.LOG2: "log2", Op.SIN: "sin", Op.SQRT: "sqrt"}
 _QUICK = {
@@ -122,11 +120,6 @@ DIALECT = Dialect(
 MACHINE = Machine(target="opencl", vectors=True, images=True, saturates=True)
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for OpenCL."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A kernel of OpenCL C, which needs no build options."""
     return c_family.render(listing, device, DIALECT)
@@ -134,6 +127,6 @@ def render(listing: Listing, device: DeviceOptions) -> str:
 
 _DEFAULTS = gpu("opencl", None, None, None, 256, 32768, alignment=128, float16=False, float64=True)
 OPENCL = Target(
-    name="opencl", file_suffix="cl", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=True,
+    name="opencl", file_suffix="cl", defaults=_DEFAULTS, machine=MACHINE, render=render, called=False,
     binaries=("clbin", "spirv"),
 )  # fmt: skip

@@ -5,13 +5,11 @@ from __future__ import annotations
 from core.device import DeviceOptions
 from core.dtypes import FLOAT32, FLOAT64
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import ptx
 from core.targets.defaults import GRID, NVIDIA, gpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 
 # The first versions of the language that know an architecture (PTX ISA, "Release Notes"). What is not here 7.8 knows; a low version is
 # taken by old drivers too.
@@ -33,11 +31,6 @@ MACHINE = Machine(
 )
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for PTX."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A module of one kernel."""
     return ptx.render(listing, device, _VERSIONS.get(str(device.arch), _VERSION))
@@ -45,6 +38,6 @@ def render(listing: Listing, device: DeviceOptions) -> str:
 
 _DEFAULTS = gpu("ptx", "sm_80", GRID, (1024, 1024, 64), 1024, 49152, alignment=16, float16=True, float64=True)
 PTX = Target(
-    name="ptx", file_suffix="ptx", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, gpu_only=True,
+    name="ptx", file_suffix="ptx", defaults=_DEFAULTS, machine=MACHINE, render=render, called=False, gpu_only=True,
     arches=NVIDIA, binaries=("cubin",),
 )  # fmt: skip

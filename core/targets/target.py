@@ -12,6 +12,8 @@ from core.ir.parts import param
 from core.ir.value import Value
 from core.ir.walk import Graph
 from core.linear.listing import Listing
+from core.passes import emulate
+from core.passes.machine import Machine
 
 Watch = Callable[[Value, Value], None]
 
@@ -20,11 +22,10 @@ Watch = Callable[[Value, Value], None]
 class Target:
     """One language programs are rendered in.
 
-    defaults: the device options of a request that overrides none. legalize: a raw graph (its SINK) to one that uses only what the
-    target has; raises TargetError for what can't be, and tells a watch each value and what became of it. render: the text; raises
-    TargetError for more arguments than a program may have. called: the program is a plain function, so it has no launch sizes and every
-    parallel axis is a loop. images: image arguments exist. index64: 64-bit integers exist. sized: the text says how many work-items a group
-    has, so that no runtime can choose. vectors: the language has vector types; its compiler may make vectors of loops all the same.
+    defaults: the device options of a request that overrides none. machine: what its language has of operations and types. render: the text;
+    raises TargetError for more arguments than a program may have. called: the program is a plain function, so it has no launch sizes and
+    every parallel axis is a loop. index64: 64-bit integers exist. sized: the text says how many work-items a group has, so that no runtime
+    can choose. vectors: the language has vector types; its compiler may make vectors of loops all the same.
     gpu_only: there is no device of class cpu, with its wide values. lacks: dtypes it has not, whatever the device. arches: those known
     by name, where one selects dtypes and tensor cores. binaries: formats its text can be compiled to, the usual one first. promises: what
     can't be held even in software, in words, for `/targets`.
@@ -33,10 +34,9 @@ class Target:
     name: str
     file_suffix: str
     defaults: DeviceOptions
-    legalize: Callable[[Graph, DeviceOptions, Watch | None], Graph]
+    machine: Machine
     render: Callable[[Listing, DeviceOptions], str]
     called: bool
-    images: bool
     index64: bool = True
     sized: bool = False
     vectors: bool = True
@@ -45,6 +45,18 @@ class Target:
     arches: tuple[str, ...] = ()
     binaries: tuple[str, ...] = ()
     promises: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> bool:
+        """Whether there are image arguments."""
+        return self.machine.images
+
+    def legalize(self, graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
+        """A raw graph (its SINK) as one that uses only what the target has. Raises TargetError for what can't be.
+
+        watch: told each value and what became of it.
+        """
+        return emulate.legalize(graph, device, self.machine, watch)
 
     def take(self, params: Iterable[Value], device: DeviceOptions) -> None:
         """Raises TargetError for an argument that can't be declared. Whether anything reads it is no matter: it is one all the same."""

@@ -10,14 +10,12 @@ from core.device import DeviceOptions
 from core.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32
 from core.errors import TargetError
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import wgsl
 from core.render.dialect import Dialect, NarrowWords, Preamble, VectorWords
 from core.targets.defaults import gpu
-from core.targets.target import Target, Watch
+from core.targets.target import Target
 from core.targets.wgsl_words import HELPERS, RESERVED
 
 # Per shader stage, of a device that is asked for no more than every device has (WebGPU, section 3.6.2, "Limits").
@@ -81,11 +79,6 @@ MACHINE = Machine(
 )
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    """A raw graph made fit for WGSL."""
-    return emulate.legalize(graph, device, MACHINE, watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     """A module of WGSL with one entry point. Raises TargetError for more arguments than a device must take."""
     counts = (len(listing.params), MAX_STORAGE_BUFFERS, "buffers"), (len(listing.variables), MAX_UNIFORM_BUFFERS, "variables")
@@ -111,6 +104,6 @@ _BINDINGS = (
 
 _DEFAULTS = gpu("wgsl", None, (65535, 65535, 65535), (256, 256, 64), 256, 16384, alignment=16, float16=False, float64=False)
 WGSL = Target(
-    name="wgsl", file_suffix="wgsl", defaults=_DEFAULTS, legalize=legalize, render=render, called=False, images=False, index64=False,
+    name="wgsl", file_suffix="wgsl", defaults=_DEFAULTS, machine=MACHINE, render=render, called=False, index64=False,
     sized=True, gpu_only=True, lacks=_LACKS, binaries=("spirv",), promises=(_NAN, _ROUNDING, _SUBNORMALS, _BINDINGS),
 )  # fmt: skip

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from core.compiler import compile_kernel
-from core.errors import TargetError
 from core.program import Program
 from core.request import Request
 from core.targets import TARGETS
 from core.targets.describe import describe
-from tests.core.schedule.scheduling import options_of
+from tests.core.targets.making import exponentials, maker, masked_sum, sum_of_columns, with_variable
 from tests.meaning.build import Build
 from tests.meaning.test_ops import DTYPES, GROUPS
 from tests.meaning.test_reduces import kinds
@@ -24,15 +23,7 @@ Json = dict[str, Any]
 ARCHES = ("sm_75", "sm_80", "sm_90", "sm_120")
 
 
-def made(ast: Json, options: str | None = "", **device: Any) -> Program:
-    optimize: Any = "heuristic" if options is None else options_of(options)
-    return compile_kernel(Request.from_json({"ast": ast, "device": {"target": "cuda", **device}, "optimize": optimize}))
-
-
-def masked_sum() -> Json:
-    k = Build()
-    padded = {"shape": [10], "strides": [1], "offset": 0, "mask": [[0, 6]]}
-    return k.store(k.load("float32", [], views=[padded, {"shape": [8, 3], "strides": [1, 1]}]).sum(1)).ast()
+made = maker("cuda")
 
 
 def test_a_masked_sum() -> None:
@@ -66,8 +57,7 @@ def test_a_tile_of_a_product_is_one_instruction() -> None:
 
 
 def test_a_grouped_sum_shares_aligned_memory() -> None:
-    k = Build()
-    text = made(k.store(k.load("float32", [64, 4], [1, 64]).sum(0)).ast(), "UPCAST 0 4, GROUP 0 16").source
+    text = made(sum_of_columns(), "UPCAST 0 4, GROUP 0 16").source
 
     assert "  __shared__ __align__(16) float s0[64];\n" in text
     assert "  __syncthreads();\n" in text
@@ -75,8 +65,7 @@ def test_a_grouped_sum_shares_aligned_memory() -> None:
 
 
 def test_without_locals_the_runtime_chooses_the_block() -> None:
-    k = Build()
-    program = made(k.store(k.load("float32", [12]).exp2()).ast(), "NOLOCALS")
+    program = made(exponentials(), "NOLOCALS")
 
     assert "int g0 = (long long)blockIdx.x*blockDim.x + threadIdx.x;" in program.source
     assert "__launch_bounds__" not in program.source
@@ -104,16 +93,8 @@ def test_where_lines_come_from_is_said_when_asked() -> None:
 
 def test_names_that_mean_something_are_no_arguments() -> None:
     for name in ("blockIdx", "threadIdx", "float4", "make_float4", "half2", "mma_x", "exp2f", "mutable"):
-        k = Build(**{name: (1, 4)})
-        text = made(k.store(k.load("float32", ["8"], [name])).ast()).source
+        text = made(with_variable(name)).source
         assert f"const int arg_{name})" in text
-
-
-def test_images_are_refused_by_name() -> None:
-    k = Build()
-    ast = k.store(k.load("float32", [4, 4], image=[1, 4, 4]), image=[1, 4, 4], storage="float32").ast()
-    with pytest.raises(TargetError, match="images"):
-        made(ast)
 
 
 def test_what_the_target_says_of_itself() -> None:

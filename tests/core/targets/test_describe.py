@@ -6,9 +6,12 @@ import json
 
 import pytest
 
+from core.errors import TargetError
 from core.targets import TARGETS
 from core.targets.defaults import tensor_cores_of
 from core.targets.describe import describe
+from tests.core.targets.making import maker
+from tests.meaning.build import Build
 
 
 @pytest.mark.parametrize("name", list(TARGETS))
@@ -28,3 +31,11 @@ def test_opencl_has_what_c_has_not() -> None:
 
     assert (True, False) == (opencl["images"], c["images"])
     assert (False, True) == (opencl["called"], c["called"])
+
+
+@pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if not target.images])
+def test_images_are_refused_by_name(name: str) -> None:
+    k = Build()
+    ast = k.store(k.load("float32", [4, 4], image=[1, 4, 4]), image=[1, 4, 4], storage="float32").ast()
+    with pytest.raises(TargetError, match="images"):
+        maker(name)(ast)

@@ -15,16 +15,13 @@ from core import TARGETS, Request, WireError, compile_kernel
 from core.device import DeviceOptions
 from core.dtypes import FLOAT32
 from core.ir.op import Op
-from core.ir.walk import Graph
 from core.linear.listing import Listing
-from core.passes import emulate
 from core.passes.machine import Machine
 from core.render import c_family
 from core.targets import Target
 from core.targets.c import DIALECT
 from core.targets.defaults import cpu
 from core.targets.describe import describe
-from core.targets.target import Watch
 from tests.meaning.build import Build
 
 WORDS = replace(
@@ -40,17 +37,14 @@ WORDS = replace(
 )
 
 
-def legalize(graph: Graph, device: DeviceOptions, watch: Watch | None = None) -> Graph:
-    return emulate.legalize(graph, device, Machine(target="toy", vectors=False, images=False, saturates=False), watch)
-
-
 def render(listing: Listing, device: DeviceOptions) -> str:
     return 'extern "C" float toy_exp2(float);\n' + c_family.render(listing, device, WORDS)
 
 
+MACHINE = Machine(target="toy", vectors=False, images=False, saturates=False)
 TOY = Target(
-    name="toy", file_suffix="toy", defaults=cpu("toy", float16=False), legalize=legalize, render=render, called=True, images=False,
-    vectors=False, lacks=frozenset(("bfloat16",)), arches=(), promises=("nothing",),
+    name="toy", file_suffix="toy", defaults=cpu("toy", float16=False), machine=MACHINE, render=render, called=True, vectors=False,
+    lacks=frozenset(("bfloat16",)), arches=(), promises=("nothing",),
 )  # fmt: skip
 
 

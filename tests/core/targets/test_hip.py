@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.compiler import compile_kernel
-from core.errors import TargetError
-from core.program import Program
-from core.request import Request
 from core.targets import TARGETS
 from core.targets.describe import describe
-from tests.core.schedule.scheduling import options_of
+from tests.core.targets.making import exponentials, maker, masked_sum, sum_of_columns, with_variable
 from tests.meaning.build import Build
 from tests.meaning.test_ops import DTYPES, GROUPS
 from tests.meaning.test_reduces import kinds
@@ -25,15 +21,11 @@ Json = dict[str, Any]
 ARCHES = ("gfx90a", "gfx942", "gfx1100")
 
 
-def made(ast: Json, options: str | None = "", **device: Any) -> Program:
-    optimize: Any = "heuristic" if options is None else options_of(options)
-    return compile_kernel(Request.from_json({"ast": ast, "device": {"target": "hip", **device}, "optimize": optimize}))
+made = maker("hip")
 
 
 def test_a_masked_sum() -> None:
-    k = Build()
-    padded = {"shape": [10], "strides": [1], "offset": 0, "mask": [[0, 6]]}
-    program = made(k.store(k.load("float32", [], views=[padded, {"shape": [8, 3], "strides": [1, 1]}]).sum(1)).ast())
+    program = made(masked_sum())
 
     assert (
         'extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, 1))) '
@@ -50,8 +42,7 @@ def test_a_masked_sum() -> None:
 
 
 def test_a_grouped_sum_shares_aligned_memory() -> None:
-    k = Build()
-    text = made(k.store(k.load("float32", [64, 4], [1, 64]).sum(0)).ast(), "UPCAST 0 4, GROUP 0 16").source
+    text = made(sum_of_columns(), "UPCAST 0 4, GROUP 0 16").source
 
     assert "  __attribute__((shared, aligned(16))) float s0[64];\n" in text
     assert "  *((floatx4*)(s0 + l0*4)) = make_floatx4(a0, a1, a2, a3);\n  barrier();\n" in text
@@ -60,8 +51,7 @@ def test_a_grouped_sum_shares_aligned_memory() -> None:
 
 
 def test_without_locals_the_runtime_chooses_the_group() -> None:
-    k = Build()
-    program = made(k.store(k.load("float32", [12]).exp2()).ast(), "NOLOCALS")
+    program = made(exponentials(), "NOLOCALS")
 
     x = "__builtin_amdgcn_workgroup_id_x()*__builtin_amdgcn_workgroup_size_x() + __builtin_amdgcn_workitem_id_x()"
     assert f"int g0 = (long long){x};" in program.source
@@ -95,16 +85,8 @@ def test_quick_functions_are_asked_for() -> None:
 
 def test_names_that_mean_something_are_no_arguments() -> None:
     for name in ("blockIdx", "threadIdx", "floatx4", "make_floatx4", "halfx2", "mfma_x", "barrier", "mutable"):
-        k = Build(**{name: (1, 4)})
-        text = made(k.store(k.load("float32", ["8"], [name])).ast()).source
+        text = made(with_variable(name)).source
         assert f"const int arg_{name})" in text
-
-
-def test_images_are_refused_by_name() -> None:
-    k = Build()
-    ast = k.store(k.load("float32", [4, 4], image=[1, 4, 4]), image=[1, 4, 4], storage="float32").ast()
-    with pytest.raises(TargetError, match="images"):
-        made(ast)
 
 
 def test_the_greatest_integers_are_compared_as_integers() -> None:

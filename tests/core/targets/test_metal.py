@@ -12,11 +12,10 @@ import pytest
 
 from core.compiler import compile_kernel
 from core.errors import TargetError
-from core.program import Program
 from core.request import Request
 from core.targets import TARGETS
 from core.targets.describe import describe
-from tests.core.schedule.scheduling import options_of
+from tests.core.targets.making import exponentials, maker, masked_sum, sum_of_columns, with_variable
 from tests.meaning.build import Build
 from tests.meaning.test_ops import DTYPES, GROUPS
 from tests.meaning.test_reduces import kinds
@@ -28,15 +27,11 @@ Json = dict[str, Any]
 TYPES = tuple(dtype for dtype in DTYPES if dtype != "float64")
 
 
-def made(ast: Json, options: str | None = "", **device: Any) -> Program:
-    optimize: Any = "heuristic" if options is None else options_of(options)
-    return compile_kernel(Request.from_json({"ast": ast, "device": {"target": "metal", **device}, "optimize": optimize}))
+made = maker("metal")
 
 
 def test_a_masked_sum() -> None:
-    k = Build()
-    padded = {"shape": [10], "strides": [1], "offset": 0, "mask": [[0, 6]]}
-    program = made(k.store(k.load("float32", [], views=[padded, {"shape": [8, 3], "strides": [1, 1]}]).sum(1)).ast())
+    program = made(masked_sum())
 
     assert (
         "#include <metal_stdlib>\n"
@@ -57,8 +52,7 @@ def test_a_masked_sum() -> None:
 
 
 def test_a_grouped_sum_shares_aligned_memory() -> None:
-    k = Build()
-    text = made(k.store(k.load("float32", [64, 4], [1, 64]).sum(0)).ast(), "UPCAST 0 4, GROUP 0 16").source
+    text = made(sum_of_columns(), "UPCAST 0 4, GROUP 0 16").source
 
     assert "  alignas(16) threadgroup float s0[64];\n" in text
     assert "  *((threadgroup float4*)(s0 + l0*4)) = float4(a0, a1, a2, a3);\n" in text
@@ -67,8 +61,7 @@ def test_a_grouped_sum_shares_aligned_memory() -> None:
 
 
 def test_without_locals_the_runtime_chooses_the_group() -> None:
-    k = Build()
-    program = made(k.store(k.load("float32", [12]).exp2()).ast(), "NOLOCALS")
+    program = made(exponentials(), "NOLOCALS")
 
     assert "\nkernel void " in program.source
     assert "[[buffer(1)]], uint3 tid [[thread_position_in_grid]]) {\n  int g0 = tid.x;\n" in program.source
@@ -98,8 +91,7 @@ def test_arithmetic_is_not_taken_for_finite_unless_that_is_asked_for() -> None:
 
 def test_names_that_mean_something_are_no_arguments() -> None:
     for name in ("kernel", "device", "threadgroup", "gid", "lid", "float4", "half8x8", "simdgroup_x", "bfloat", "precise", "exp2"):
-        k = Build(**{name: (1, 4)})
-        assert f"constant int& arg_{name} [[" in made(k.store(k.load("float32", ["8"], [name])).ast()).source
+        assert f"constant int& arg_{name} [[" in made(with_variable(name)).source
 
 
 def test_what_the_language_has_not_is_refused_by_name() -> None:

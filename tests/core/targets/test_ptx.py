@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from core.compiler import compile_kernel
-from core.errors import TargetError
 from core.program import Program
 from core.request import Request
 from core.targets import TARGETS
 from core.targets.defaults import NVIDIA
 from core.targets.describe import describe
-from tests.core.schedule.scheduling import options_of
-from tests.core.targets.test_cuda import TILES, masked_sum
+from tests.core.targets.making import exponentials, maker, masked_sum, sum_of_columns
+from tests.core.targets.test_cuda import TILES
 from tests.meaning.build import Build
 from tests.meaning.test_ops import DTYPES, GROUPS
 from tests.meaning.test_reduces import kinds
@@ -27,9 +26,7 @@ ASSEMBLED = ("sm_75", "sm_80", "sm_90", "sm_120")
 NEWER = ("sm_110",)  # architectures that the assembler of the tests has no name for
 
 
-def made(ast: Json, options: str | None = "", **device: Any) -> Program:
-    optimize: Any = "heuristic" if options is None else options_of(options)
-    return compile_kernel(Request.from_json({"ast": ast, "device": {"target": "ptx", **device}, "optimize": optimize}))
+made = maker("ptx")
 
 
 def text(build: Build, options: str | None = "", **device: Any) -> str:
@@ -91,8 +88,7 @@ def test_a_tile_of_a_product_is_one_instruction() -> None:
 
 
 def test_a_grouped_sum_shares_aligned_memory_and_skips_what_is_not_for_all() -> None:
-    k = Build()
-    source = text(k.store(k.load("float32", [64, 4], [1, 64]).sum(0)), "UPCAST 0 4, GROUP 0 16")
+    source = made(sum_of_columns(), "UPCAST 0 4, GROUP 0 16").source
 
     assert "  .shared .align 16 .b8 s0[256];\n" in source
     assert "  st.shared.v4.f32 [%r0], {%a0, %a1, %a2, %a3};\n  bar.sync 0;\n" in source
@@ -110,8 +106,7 @@ def test_a_loop_that_may_have_no_turn_is_tested_first() -> None:
 
 
 def test_without_locals_the_runtime_chooses_the_block() -> None:
-    k = Build()
-    program = made(k.store(k.load("float32", [12]).exp2()).ast(), "NOLOCALS")
+    program = made(exponentials(), "NOLOCALS")
 
     assert "  mad.lo.u32 %g0, %r0, %r1, %r2;\n" in program.source
     assert ".maxntid" not in program.source
@@ -189,13 +184,6 @@ def test_no_name_of_a_variable_is_an_instruction() -> None:
     for name in ("add", "ret", "d0", "LOOP_0", "arg_n", "s0"):
         k = Build(**{name: (1, 4)})
         assert f".param .s32 arg_{name})" in text(k.store(k.load("float32", ["8"], [name])))
-
-
-def test_images_are_refused_by_name() -> None:
-    k = Build()
-    ast = k.store(k.load("float32", [4, 4], image=[1, 4, 4]), image=[1, 4, 4], storage="float32").ast()
-    with pytest.raises(TargetError, match="images"):
-        made(ast)
 
 
 def test_what_the_target_says_of_itself() -> None:

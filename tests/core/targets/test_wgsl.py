@@ -12,8 +12,7 @@ from core.program import Program
 from core.request import Request
 from core.targets import TARGETS
 from core.targets.describe import describe
-from tests.core.schedule.scheduling import options_of
-from tests.core.targets.test_cuda import masked_sum
+from tests.core.targets.making import maker, masked_sum, with_variable
 from tests.meaning.build import Build
 from tests.meaning.harness import PROCESSES
 from tests.meaning.test_ops import DTYPES, GROUPS
@@ -26,9 +25,7 @@ Json = dict[str, Any]
 OWN = tuple(dtype for dtype in DTYPES if dtype not in LACKING)
 
 
-def made(ast: Json, options: str | None = "", **device: Any) -> Program:
-    optimize: Any = "heuristic" if options is None else options_of(options)
-    return compile_kernel(Request.from_json({"ast": ast, "device": {"target": "wgsl", **device}, "optimize": optimize}))
+made = maker("wgsl")
 
 
 def test_a_masked_sum() -> None:
@@ -155,8 +152,7 @@ def test_where_lines_come_from_is_said_when_asked() -> None:
 
 def test_names_that_mean_something_are_no_arguments() -> None:
     for name in ("group", "lane", "vec4", "select", "is_nan", "read_d0", "write4_d1", "precise_sin", "priv", "atomic", "fn", "r_n"):
-        k = Build(**{name: (1, 4)})
-        text = made(k.store(k.load("float32", ["8"], [name])).ast()).source
+        text = made(with_variable(name)).source
         assert f"var<uniform> {name if name == 'r_n' else f'arg_{name}'}: i32;" in text
 
 
