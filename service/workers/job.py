@@ -35,47 +35,44 @@ class Build:
     most_bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """stages: seconds by stage, in order. began_ns: since the epoch. pid: of the worker."""
+
+    stages: dict[str, float] = field(default_factory=dict)
+    began_ns: int = 0
+    pid: int = 0
+
+
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A program's JSON, the same as a zstd frame, what it was compiled from; seconds by stage, in order."""
+class Made(_Ended):
+    """A program's JSON, the same as a zstd frame, and what it was compiled from."""
 
     program: bytes
     packed: bytes
     origin: Origin
-    stages: dict[str, float] = field(default_factory=dict)
-    began_ns: int = 0
-    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How a program came about, as JSON; seconds by stage, in order."""
+class Told(_Ended):
+    """How a program came about, as JSON."""
 
     explanation: bytes
-    stages: dict[str, float] = field(default_factory=dict)
-    began_ns: int = 0
-    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """A binary; seconds by stage."""
+class Built(_Ended):
+    """A binary."""
 
     content: bytes
-    stages: dict[str, float] = field(default_factory=dict)
-    began_ns: int = 0
-    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(_Ended):
     """Why there is none. trace: where a defect showed, for the log only."""
 
     error: LatheError
-    stages: dict[str, float] = field(default_factory=dict)
     trace: str | None = None
-    began_ns: int = 0
-    pid: int = 0
 
 
-Outcome = Made | Told | Built | Failed  # each also tells when it was begun (since the epoch), and in which process
+Outcome = Made | Told | Built | Failed

@@ -57,13 +57,15 @@ def _outcome(job: Job | Build, watch: Stopwatch, began_ns: int, pid: int) -> Out
     try:
         return _built(job, watch, began_ns, pid) if isinstance(job, Build) else _compiled(job, watch, began_ns, pid)
     except LatheError as error:
-        return Failed(error, watch.stages, traceback.format_exc() if isinstance(error, CompilerBug) else None, began_ns, pid)
+        return Failed(
+            error, traceback.format_exc() if isinstance(error, CompilerBug) else None, stages=watch.stages, began_ns=began_ns, pid=pid
+        )
     except MemoryError:
         gc.collect()
-        return Failed(OutOfMemory(allowed=resource.getrlimit(resource.RLIMIT_AS)[0]), watch.stages, None, began_ns, pid)
+        return Failed(OutOfMemory(allowed=resource.getrlimit(resource.RLIMIT_AS)[0]), stages=watch.stages, began_ns=began_ns, pid=pid)
     except Exception as error:
         bug = CompilerBug("compile", f"{type(error).__name__} after {list(watch.stages)[-1:] or ['nothing']}")
-        return Failed(bug, watch.stages, traceback.format_exc(), began_ns, pid)
+        return Failed(bug, traceback.format_exc(), stages=watch.stages, began_ns=began_ns, pid=pid)
 
 
 def rest_of(request: Request) -> bytes:
@@ -81,14 +83,14 @@ def _compiled(job: Job, watch: Stopwatch, began_ns: int, pid: int) -> Made | Tol
     if job.explained:
         explanation = dumped(explain(request, job.limits))
         watch("explain")
-        return Told(explanation, watch.stages, began_ns, pid)
+        return Told(explanation, stages=watch.stages, began_ns=began_ns, pid=pid)
     program = compile_kernel(request, job.limits, watch)
     watch("assemble")
     made = dumped(program.to_json())
     origin = Origin(request.ast_hash, request.ast_text.encode(), rest_of(request))
     packed = pack(made)
     watch("pack")
-    return Made(made, packed, origin, watch.stages, began_ns, pid)
+    return Made(made, packed, origin, stages=watch.stages, began_ns=began_ns, pid=pid)
 
 
 def _built(job: Build, watch: Stopwatch, began_ns: int, pid: int) -> Built:
@@ -100,7 +102,7 @@ def _built(job: Build, watch: Stopwatch, began_ns: int, pid: int) -> Built:
     finally:
         shutil.rmtree(job.folder, ignore_errors=True)
     watch(f"binary-{job.recipe.format}")
-    return Built(content, watch.stages, began_ns, pid)
+    return Built(content, stages=watch.stages, began_ns=began_ns, pid=pid)
 
 
 def serve(line: socket.socket, run: Callable[[Any], object], memory_bytes: int) -> None:

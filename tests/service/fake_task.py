@@ -69,10 +69,10 @@ def run(job: Job) -> Outcome:
         case "too_large":
             return Failed(LimitExceeded("/ast", limit="micro_ops", needed=300_000, allowed=200_000))
         case "bug":
-            return Failed(CompilerBug("simplify", "a rule made a value bigger", "listing of micro-ops"), {}, "Traceback …")
+            return Failed(CompilerBug("simplify", "a rule made a value bigger", "listing of micro-ops"), "Traceback …")
         case "crash":
             raise ValueError("never raised by the real task")
     if job.explained:
-        return Told(dumped({"key": job.key, "name": f"k_{body['kernel']}"}), {"explain": 0.5})
+        return Told(dumped({"key": job.key, "name": f"k_{body['kernel']}"}), stages={"explain": 0.5})
     made = program(body)
-    return Made(made, pack(made), origin_of({"ast": {}, **body}, AST_HASH), {"read": 0.001, "lower": 0.25})
+    return Made(made, pack(made), origin_of({"ast": {}, **body}, AST_HASH), stages={"read": 0.001, "lower": 0.25})
